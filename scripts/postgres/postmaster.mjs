@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { guardProcess } from "../process/guard.mjs";
 import { childrenOf, commandLineOf, identityOf, isAlive } from "../process/identity.mjs";
 import { serverEnvironment } from "./data-folder.mjs";
 
@@ -42,7 +43,7 @@ export async function stopLeftOver({ path }) {
   const pid = Number(readLines(file)[0]);
   if (!pid) return;
   const identity = identityOf(pid);
-  if (!identity || !commandLineOf(pid).includes(path)) {
+  if (!identity || !commandLineOf(pid).includes(` -D ${path} -c `)) {
     // The id belongs to nobody or, reused, to a stranger: the server would refuse to start because of it.
     rmSync(file, { force: true });
     return;
@@ -75,28 +76,6 @@ function argumentsOf({ path }, { port, settings }) {
 }
 
 /**
- * Reads until its standard input closes, which a SIGKILL of this process does too; then stops the server.
- * `$1` is the server, `$2` a folder to remove (or empty).
- */
-const guardScript = `read -r line; kill -INT "$1" 2>/dev/null
-if [ -n "$2" ]; then while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; rm -rf "$2" "$2.log" "$2.owner"; fi`;
-
-/**
- * @param {number} pid
- * @param {string} folderToRemove
- */
-function startGuard(pid, folderToRemove) {
-  const guard = spawn("/bin/sh", ["-c", guardScript, "sh", String(pid), folderToRemove], {
-    cwd: "/",
-    detached: true,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  guard.unref();
-  /** @type {import("node:net").Socket} */ (guard.stdin).unref();
-  return guard;
-}
-
-/**
  * Detached, so that Ctrl-C in a terminal reaches us alone and we choose the order of stopping.
  * @param {DataFolder} folder
  * @param {StartOptions} options
@@ -113,13 +92,15 @@ function launch(folder, options) {
   });
   closeSync(log);
   if (child.pid === undefined) throw new Error(`PostgreSQL can't be run from ${options.binDir}`);
-  const guard = startGuard(child.pid, options.removeOnDeath ? folder.path : "");
+  const { path } = folder;
+  const removePaths = options.removeOnDeath ? [path, `${path}.log`, `${path}.owner`] : [];
+  const callOff = guardProcess(child.pid, { signal: "INT", removePaths });
   let over = false;
   /** @type {Promise<void>} */
   const exited = new Promise((resolve) => {
     child.once("exit", () => {
       over = true;
-      guard.kill("SIGKILL");
+      callOff();
       resolve();
     });
   });
