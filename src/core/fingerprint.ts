@@ -1,0 +1,44 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+import { IdemkitError } from "../errors.ts";
+import { canonicalJson } from "./canonical-json.ts";
+
+/** The version this code writes; an older one stays readable for as long as its records may live. */
+const version = 1;
+const versionByte = Uint8Array.of(version);
+
+/** A command as the handler sees it. `none` is a request without a body, which differs from an empty one. */
+export type Command =
+  | { readonly kind: "none" }
+  | { readonly kind: "json"; readonly value: unknown }
+  | { readonly kind: "bytes"; readonly value: Uint8Array };
+
+/** Sorts what a caller gives as a command. */
+export function commandOf(given: unknown): Command {
+  if (given === undefined) return { kind: "none" };
+  return given instanceof Uint8Array ? { kind: "bytes", value: given } : { kind: "json", value: given };
+}
+
+/**
+ * The fingerprint of a command (the seeds' command hash): a version byte, then SHA-256 over its context (for HTTP the
+ * method, path and query) and its content, each with its length in front.
+ * @throws IdemkitError `command_number_unsafe`, `command_too_deep`, `command_not_json`.
+ */
+export function fingerprintOf(command: Command, context: readonly string[] = []): Uint8Array {
+  const hash = createHash("sha256");
+  for (const part of context) hash.update(`${Buffer.byteLength(part)}:`).update(part, "utf8");
+  hash.update(`${command.kind}:`);
+  if (command.kind === "bytes") hash.update(command.value);
+  if (command.kind === "json") hash.update(canonicalJson(command.value), "utf8");
+  return Buffer.concat([versionByte, hash.digest()]);
+}
+
+/**
+ * Compares in constant time.
+ * @throws IdemkitError `fingerprint_version_unknown` where a newer idemkit wrote the stored one: neither a replay nor
+ * a mismatch could be answered truthfully.
+ */
+export function sameFingerprint(stored: Uint8Array, given: Uint8Array): boolean {
+  if (stored[0] !== version) throw new IdemkitError("fingerprint_version_unknown");
+  return stored.length === given.length && timingSafeEqual(stored, given);
+}

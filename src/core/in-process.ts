@@ -1,0 +1,53 @@
+/**
+ * What this process itself knows of operations that run in it. It decides nothing (PROTOCOLS section 1: the asserting
+ * insert does); it only spares the database the questions whose answers are known here, so that a storm of duplicates
+ * of one key holds at most one connection beside the attempt's own (I6).
+ */
+
+/** An attempt of this process that holds its claim. */
+export interface Running {
+  readonly fingerprint: Uint8Array;
+  readonly operationId: string;
+  /** Resolves when the attempt has ended, however it ended. */
+  readonly settled: Promise<void>;
+}
+
+/** The registry of one database object. */
+export interface InProcess<Claimed> {
+  /** Attempts that hold their claim. */
+  readonly running: Map<string, Running>;
+  /** Claims on their way: duplicates that arrive meanwhile share the answer. */
+  readonly claiming: Map<string, Promise<Claimed>>;
+  /** How many calls wait for an operation, by identity. */
+  readonly waiting: Map<string, number>;
+  /** Identities seen finished lately: their repeats are answered by one read instead of a transaction. */
+  readonly finished: RecentSet;
+}
+
+/** A set that forgets its oldest members. */
+export interface RecentSet {
+  add(member: string): void;
+  has(member: string): boolean;
+}
+
+/** How many finished identities are remembered; at some hundred bytes each this stays around a megabyte. */
+const remembered = 4096;
+
+/** An empty registry. */
+export function inProcess<Claimed>(): InProcess<Claimed> {
+  return { running: new Map(), claiming: new Map(), waiting: new Map(), finished: recentSet(remembered) };
+}
+
+function recentSet(limit: number): RecentSet {
+  const members = new Set<string>();
+  return {
+    has: (member) => members.has(member),
+    add: (member) => {
+      members.delete(member);
+      members.add(member);
+      if (members.size <= limit) return;
+      const [oldest] = members;
+      if (oldest !== undefined) members.delete(oldest);
+    },
+  };
+}

@@ -1,0 +1,17 @@
+export { runOnce } from "./core/run-once.ts";
+export type { CodecOption, Command, Once } from "./core/run-once.ts";
+export { isRefusal, refuse, valueOf } from "./core/outcome.ts";
+export type { Finished, Outcome, OutcomeName, Refusal } from "./core/outcome.ts";
+export type { OperationOptions, WhileRunning } from "./core/operation.ts";
+export type { Codec, NotStorable, Stored } from "./core/codec.ts";
+export type { Database, Disposition, ErrorClass, Isolation } from "./core/ports.ts";
+export { IdemkitError, errorCatalogue, isIdemkitError } from "./errors.ts";
+export type { ErrorCode, ErrorDetails } from "./errors.ts";
+export { classify } from "./postgres/sqlstate.ts";
+export { savepoint } from "./postgres/sessions.ts";
+export { migrate, migrationSql } from "./postgres/migrate.ts";
+export type { Migrated, MigrateOptions } from "./postgres/migrate.ts";
+export type { Call, Connections, PostgresDatabase, Result, Row, Session } from "./postgres/connections.ts";
+export { startMaintenance } from "./maintenance/start-maintenance.ts";
+export type { MaintenanceLogger, MaintenanceOptions } from "./maintenance/start-maintenance.ts";
+export type { Running } from "./internal/loop.ts";

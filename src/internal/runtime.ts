@@ -1,0 +1,36 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { v7 } from "uuid";
+
+/** What is not a function of its input, passed in so that tests decide it. */
+export interface Runtime {
+  /** Uniform in [0, 1). */
+  random(): number;
+  /** Waits, at most until the signal aborts; never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** A UUIDv7: in time order, so that inserts land on the right edge of an index. */
+  newId(): string;
+  /** Milliseconds of a monotonic clock; for durations only, deadlines in rows are the database's. */
+  monotonicMs(): number;
+}
+
+/** The real one. */
+export const systemRuntime: Runtime = {
+  random: Math.random,
+  sleep: async (ms, signal) => {
+    await delay(ms, undefined, signal ? { signal } : {}).catch(() => {});
+  },
+  newId: () => v7(),
+  monotonicMs: () => performance.now(),
+};
+
+/** Full jitter: uniform between 0 and the exponential bound, so that retries of many callers spread out. */
+export function backoffMs(attempt: number, { baseMs, maxMs }: BackoffSettings, random: () => number): number {
+  return random() * Math.min(maxMs, baseMs * 2 ** attempt);
+}
+
+/** Bounds of {@link backoffMs}. */
+export interface BackoffSettings {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}

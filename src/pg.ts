@@ -1,0 +1,2 @@
+export { fromPg } from "./postgres/from-pg.ts";
+export type { ClientOf, FromPgOptions, PgClient, PgPool } from "./postgres/from-pg.ts";

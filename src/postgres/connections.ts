@@ -1,0 +1,56 @@
+import type { Database, ErrorClass, Isolation } from "../core/ports.ts";
+
+/** One statement on its way. */
+export interface Call {
+  /** Names the prepared statement, where the driver may prepare. */
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+/** A row as the driver gives it: `bytea` is a Uint8Array, `json` is parsed, `bigint` is a string. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** What a statement did. */
+export interface Result {
+  readonly rows: readonly Row[];
+  /** Rows changed; 0 where the statement changes none. */
+  readonly count: number;
+}
+
+/** An open transaction on a connection of its own. */
+export interface Session<Tx> {
+  /** The caller's own client, guarded: it refuses transaction control, and everything once the session has ended. */
+  readonly tx: Tx;
+  /** Whether the connection is gone. */
+  readonly broken: boolean;
+  /** One statement of idemkit's own. */
+  run(call: Call): Promise<Result>;
+  /**
+   * Closes `tx`, sends the calls and COMMIT in one flight, requires the command tag COMMIT, and gives the connection
+   * back. After an error nothing is committed, unless the connection was lost behind COMMIT.
+   * @throws the error of the first call that failed; IdemkitError `transaction_aborted`, `transaction_ended`.
+   */
+  commit(...calls: readonly Call[]): Promise<void>;
+  /** Closes `tx`, rolls back and gives the connection back; never throws, and does nothing once the session has ended. */
+  rollback(): Promise<void>;
+}
+
+/**
+ * The statement port: what idemkit needs of a PostgreSQL client. An adapter is a function that returns one
+ * (`fromPg`); everything else is built on these members.
+ */
+export interface Connections<Tx> {
+  /** One autocommit statement on any connection. */
+  query(call: Call): Promise<Result>;
+  /** Opens a transaction and runs its first statement in the same flight where the driver can. */
+  begin(first: Call, isolation?: Isolation): Promise<{ readonly session: Session<Tx>; readonly first: Result }>;
+}
+
+/** A PostgreSQL database as every part of idemkit takes it. */
+export interface PostgresDatabase<Tx> extends Database<Tx> {
+  /** The schema of idemkit's tables. */
+  readonly schema: string;
+  readonly connections: Connections<Tx>;
+  classify(error: unknown): ErrorClass;
+}

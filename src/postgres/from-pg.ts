@@ -1,0 +1,219 @@
+import type { Isolation } from "../core/ports.ts";
+import { IdemkitError } from "../errors.ts";
+import { checkNames } from "../internal/options.ts";
+import type { Call, Connections, PostgresDatabase, Result, Row, Session } from "./connections.ts";
+import { postgresDatabase } from "./database.ts";
+import { guardedClient } from "./guarded-client.ts";
+import type { Guard } from "./guarded-client.ts";
+import { rememberSession } from "./sessions.ts";
+import { sqlstateOf } from "./sqlstate.ts";
+
+/** The part of a result of `pg` that is read. */
+interface PgResult {
+  readonly command: string;
+  readonly rowCount: number | null;
+  readonly rows: readonly Row[];
+}
+
+/** The part of a statement of `pg` that is written. */
+interface PgStatement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: unknown[];
+}
+
+/** The members of a `pg` client that are called, whichever version it is. */
+export interface PgClient {
+  query(statement: PgStatement): Promise<PgResult>;
+  release(error?: Error | boolean): void;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  removeListener(event: "error", listener: (error: Error) => void): unknown;
+  /** Since pg 8.19: `I` idle, `T` in a transaction, `E` in a failed one. */
+  getTransactionStatus?(): "I" | "T" | "E" | null;
+}
+
+/** The members of a `pg` pool that are called. */
+export interface PgPool {
+  connect(): Promise<PgClient>;
+  readonly options?: { readonly connectionTimeoutMillis?: number | undefined };
+}
+
+/** The client type of a pool, in spite of the overloads of `Pool.connect`. */
+export type ClientOf<P> = P extends { connect: { (): Promise<infer C>; (...given: infer _A): unknown } }
+  ? C
+  : P extends { connect(): Promise<infer C> }
+    ? C
+    : never;
+
+/** Settings of {@link fromPg}. */
+export interface FromPgOptions {
+  /**
+   * The schema of idemkit's tables.
+   * @defaultValue "idemkit"
+   */
+  readonly schema?: string;
+  /**
+   * Whether statements are prepared under names. Turn it off behind a transaction-pooling proxy that does not track
+   * prepared statements (PgBouncer before 1.21, or with `max_prepared_statements = 0`).
+   * @defaultValue true
+   */
+  readonly preparedStatements?: boolean;
+}
+
+/**
+ * A database on a pool of `pg`. Give the pool `pipeline: true` and each flight is one round trip; without it the same
+ * statements go one after the other.
+ * @throws IdemkitError `connection_timeout_missing`: a handler that asks the pool for a second connection while all are
+ * in transactions would hang for ever; `option_invalid`.
+ */
+export function fromPg<P extends PgPool>(pool: P, options: FromPgOptions = {}): PostgresDatabase<ClientOf<P>> {
+  checkNames("fromPg", options, ["schema", "preparedStatements"]);
+  const timeout = pool.options?.connectionTimeoutMillis;
+  if (pool.options !== undefined && !(typeof timeout === "number" && timeout > 0)) {
+    throw new IdemkitError("connection_timeout_missing", { details: { at: "connectionTimeoutMillis" } });
+  }
+  return postgresDatabase(pgConnections(pool, options.preparedStatements ?? true), options.schema);
+}
+
+function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connections<ClientOf<P>> {
+  const statement = ({ name, text, values }: Call): PgStatement => ({
+    ...(prepared && name !== undefined ? { name } : {}),
+    text,
+    ...(values === undefined ? {} : { values: [...values] }),
+  });
+  return {
+    query: async (call) => {
+      const { session, run } = pgSession(await connected(pool), statement);
+      try {
+        return await run(call);
+      } finally {
+        session.giveBack();
+      }
+    },
+    begin: async (first, isolation) => {
+      const client = await connected(pool);
+      const { session, run } = pgSession<ClientOf<P>>(client, statement);
+      try {
+        const [, result] = await inOneFlight([run({ text: beginText(isolation) }), run(first)]);
+        return { session, first: result };
+      } catch (error) {
+        await session.rollback();
+        throw error;
+      }
+    },
+  };
+}
+
+async function connected(pool: PgPool): Promise<PgClient> {
+  try {
+    return await pool.connect();
+  } catch (cause) {
+    throw new IdemkitError("idempotency_unavailable", { cause });
+  }
+}
+
+function beginText(isolation: Isolation | undefined): string {
+  return isolation === undefined ? "begin" : `begin isolation level ${isolation}`;
+}
+
+function resultOf({ rows, rowCount }: PgResult): Result {
+  return { rows, count: rowCount ?? 0 };
+}
+
+/**
+ * Waits for all, then throws the first error in the order of sending: a later statement fails only because an earlier
+ * one did, and its "current transaction is aborted" says nothing.
+ */
+async function inOneFlight<T extends readonly Promise<unknown>[]>(sent: readonly [...T]): Promise<Awaited2<T>> {
+  const settled = await Promise.allSettled(sent);
+  for (const each of settled) if (each.status === "rejected") throw each.reason;
+  return settled.map((each) => (each as PromiseFulfilledResult<unknown>).value) as Awaited2<T>;
+}
+
+type Awaited2<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited<T[K]> };
+
+interface PgSession<Tx> {
+  readonly session: Session<Tx> & {
+    /** Gives a connection back that has no transaction open. */
+    giveBack(): void;
+  };
+  run(call: Call): Promise<Result>;
+}
+
+function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement): PgSession<Tx> {
+  const guard: Guard = { closed: false };
+  let broken: Error | undefined;
+  let released = false;
+  // Without a listener an `error` of a connection that dies between two statements ends the process.
+  const onError = (error: Error): void => void (broken ??= error);
+  client.on("error", onError);
+  const tx = guardedClient(client, guard);
+
+  const run = async (call: Call): Promise<Result> => resultOf(await answered(client.query(statement(call))));
+  const release = (error?: Error): void => {
+    if (released) return;
+    released = true;
+    client.removeListener("error", onError);
+    client.release(broken ?? error ?? false);
+  };
+  const session: PgSession<Tx>["session"] = {
+    tx: tx as unknown as Tx, // the pool's own client type, of which PgClient is the part we call
+    giveBack: release,
+    get broken() {
+      return broken !== undefined;
+    },
+    run,
+    commit: async (...calls) => {
+      guard.closed = true;
+      try {
+        await commit(client, calls.map(statement));
+        release();
+      } catch (error) {
+        await endAborted(client, release);
+        throw error;
+      }
+    },
+    rollback: async () => {
+      guard.closed = true;
+      if (!released) await endAborted(client, release);
+    },
+  };
+  rememberSession(tx, session);
+  return { session, run };
+}
+
+/** Refuses to send anything over a transaction that is not open and sound. */
+async function commit(client: PgClient, statements: readonly PgStatement[]): Promise<void> {
+  const status = client.getTransactionStatus?.();
+  if (status === "E") throw new IdemkitError("transaction_aborted");
+  if (status === "I") throw new IdemkitError("transaction_ended");
+  const sent = [...statements, { text: "commit" }].map((each) => answered(client.query(each)));
+  const results = await inOneFlight(sent);
+  // A COMMIT of a failed transaction "succeeds" with the tag ROLLBACK.
+  if (results.at(-1)?.command !== "COMMIT") throw new IdemkitError("transaction_aborted");
+}
+
+/** An error without an SQLSTATE is not the server's answer: the connection is gone, whatever the driver calls it. */
+async function answered(sent: Promise<PgResult>): Promise<PgResult> {
+  try {
+    return await sent;
+  } catch (cause) {
+    throw sqlstateOf(cause) === undefined ? new IdemkitError("idempotency_unavailable", { cause }) : cause;
+  }
+}
+
+/** How long a connection may take to roll back before it is thrown away, and the server left to notice. */
+const rollbackTimeoutMs = 1000;
+
+async function endAborted(client: PgClient, release: (error?: Error) => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Error>((resolve) => {
+    timer = setTimeout(() => resolve(new Error("rollback timed out")), rollbackTimeoutMs);
+  });
+  const rolledBack = client.query({ text: "rollback" }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+  release(await Promise.race([rolledBack, late]));
+  clearTimeout(timer);
+}

@@ -1,0 +1,128 @@
+import { lockOf } from "../core/identity.ts";
+import type { Attempt, AttemptSettings, Claim, Identity, OperationRecord, RecordStore } from "../core/ports.ts";
+import { IdemkitError } from "../errors.ts";
+import type { Call, Connections, Result, Row, Session } from "./connections.ts";
+import { classify, sqlstateOf } from "./sqlstate.ts";
+import { statementOf } from "./statement.ts";
+
+const undefinedTable = new Set(["42P01", "3F000"]);
+const notNullViolation = "23502";
+
+/** The protocol of PROTOCOLS section 1 over the statement port. */
+export function recordStore<Tx>(connections: Connections<Tx>, schema: string): RecordStore<Tx> {
+  const statements = {
+    claim: statementOf("claim", schema),
+    claimUnread: statementOf("claim-unread", schema),
+    find: statementOf("find", schema),
+    finish: statementOf("finish", schema),
+    refuse: statementOf("refuse", schema),
+  };
+  // Whether sessions are serializable by default is learnt from the first claim.
+  let serializableByDefault = false;
+
+  async function find({ scope, operation, key }: Identity): Promise<OperationRecord | undefined> {
+    const { rows } = await reached(connections.query({ ...statements.find, values: [scope, operation, key] }));
+    return rows[0] === undefined ? undefined : recordOf(rows[0]);
+  }
+
+  function opening(identity: Identity, settings: AttemptSettings, unread: boolean): Call {
+    const lock = lockOf(schema, identity).toString();
+    const { operationId, idleTimeoutMs, lockTimeoutMs } = settings;
+    const bounds = [lock, String(idleTimeoutMs), operationId, String(lockTimeoutMs)];
+    if (unread) return { ...statements.claimUnread, values: bounds };
+    return { ...statements.claim, values: [identity.scope, identity.operation, identity.key, ...bounds] };
+  }
+
+  async function claim(identity: Identity, settings: AttemptSettings): Promise<Claim<Tx>> {
+    const { isolation } = settings;
+    const unread = isolation === "serializable" || (isolation === undefined && serializableByDefault);
+    const known = unread ? await find(identity) : undefined;
+    if (known !== undefined) return { claim: "found", record: known };
+    const { session, first } = await reached(connections.begin(opening(identity, settings, unread), isolation));
+    const row = onlyRow(first);
+    if (isolation === undefined) serializableByDefault = row["isolation"] === "serializable";
+    if (row["locked"] === true) return { claim: "claimed", attempt: attemptOn(session, identity, settings) };
+    void session.rollback(); // the answer need not wait for it
+    return row["locked"] === false ? { claim: "locked" } : { claim: "found", record: recordOf(row) };
+  }
+
+  function attemptOn(session: Session<Tx>, identity: Identity, settings: AttemptSettings): Attempt<Tx> {
+    return {
+      tx: session.tx,
+      failedBy: (error) => session.broken || (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
+      rollback: session.rollback,
+      finish: (record) => {
+        const { operationId, fingerprint, disposition } = record;
+        const values = [...keyOf(identity), operationId, fingerprint, disposition];
+        return decided(session.commit({ ...statements.finish, values: [...values, ...rest(record, settings.retentionMs)] }));
+      },
+    };
+  }
+
+  return {
+    find,
+    claim,
+    refuse: (identity, record, retentionMs) => {
+      const values = [...keyOf(identity), record.operationId, record.fingerprint, ...rest(record, retentionMs)];
+      return decided(connections.query({ ...statements.refuse, values }));
+    },
+  };
+}
+
+function keyOf({ scope, operation, key }: Identity): readonly string[] {
+  return [scope, operation, key];
+}
+
+function rest({ status, headers, body }: OperationRecord, retentionMs: number): readonly unknown[] {
+  return [status, JSON.stringify(headers), body, retentionMs / 1000];
+}
+
+/** Reads the answer of the asserting insert: which column was null tells what happened. */
+async function decided(sent: Promise<unknown>): Promise<"committed" | "superseded"> {
+  try {
+    await reached(sent);
+    return "committed";
+  } catch (error) {
+    if (sqlstateOf(error) !== notNullViolation || columnOf(error, "table") !== "idempotency_record") throw error;
+    const column = columnOf(error, "column");
+    if (column === "fingerprint") return "superseded";
+    if (column === "operation_id") throw new IdemkitError("transaction_ended", { cause: error });
+    throw error;
+  }
+}
+
+async function reached<T>(sent: Promise<T>): Promise<T> {
+  try {
+    return await sent;
+  } catch (cause) {
+    if (undefinedTable.has(sqlstateOf(cause) ?? "")) throw new IdemkitError("schema_missing", { cause });
+    throw cause;
+  }
+}
+
+function columnOf(error: unknown, member: "column" | "table"): unknown {
+  return typeof error === "object" && error !== null && member in error ? Reflect.get(error, member) : undefined;
+}
+
+function onlyRow({ rows }: Result): Row {
+  const [row] = rows;
+  if (row === undefined) throw new IdemkitError("idempotency_unavailable", { detail: "the claim returned no row" });
+  return row;
+}
+
+function recordOf(row: Row): OperationRecord {
+  return {
+    operationId: row["operation_id"] as string,
+    fingerprint: row["fingerprint"] as Uint8Array,
+    disposition: row["disposition"] as OperationRecord["disposition"],
+    status: row["status"] as number | null,
+    headers: headersOf(row["headers"]),
+    body: row["body"] as Uint8Array,
+  };
+}
+
+/** A user's own type parser may leave `json` as text. */
+function headersOf(given: unknown): OperationRecord["headers"] {
+  const headers: unknown = typeof given === "string" ? JSON.parse(given) : given;
+  return headers as OperationRecord["headers"];
+}

@@ -1,0 +1,53 @@
+import type { ErrorClass } from "../core/ports.ts";
+import { isIdemkitError } from "../errors.ts";
+
+/** The transaction was refused through no fault of its own: 40001 serialization failure, 40P01 deadlock. */
+const retry = new Set(["40001", "40P01"]);
+/** The server, or the way to it, is not there now; 55P03 is a lock wait that `lock_timeout` cut short. */
+const unavailable = new Set(["53300", "53400", "55P03", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04"]);
+const unavailableSystem = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
+/** Object-relational mappers wrap errors a few levels deep; the bound also ends a cycle. */
+const maxCauses = 10;
+
+/**
+ * Sorts a database error by its SQLSTATE, or by the system's code where there is no answer of a server; looks through
+ * `cause`, since mappers wrap errors. Texts are never read: they depend on the server's language.
+ */
+export function classify(error: unknown): ErrorClass {
+  let current = error;
+  for (let depth = 0; depth < maxCauses && typeof current === "object" && current !== null; depth += 1) {
+    if (isIdemkitError(current, "idempotency_unavailable")) return "unavailable";
+    const found = "code" in current && typeof current.code === "string" ? classOf(current.code) : undefined;
+    if (found !== undefined) return found;
+    current = "cause" in current ? current.cause : undefined;
+  }
+  return "fatal";
+}
+
+function classOf(code: string): ErrorClass | undefined {
+  if (retry.has(code)) return "retry";
+  if (unavailable.has(code) || unavailableSystem.has(code)) return "unavailable";
+  if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
+  if (code.startsWith("08")) return "unavailable";
+  if (code.startsWith("23")) return "conflict";
+  return "fatal";
+}
+
+/** The SQLSTATE of an error or of a cause of it. */
+export function sqlstateOf(error: unknown): string | undefined {
+  let current = error;
+  for (let depth = 0; depth < maxCauses && typeof current === "object" && current !== null; depth += 1) {
+    if ("code" in current && typeof current.code === "string" && /^[0-9A-Z]{5}$/.test(current.code)) return current.code;
+    current = "cause" in current ? current.cause : undefined;
+  }
+  return undefined;
+}
