@@ -1,0 +1,51 @@
+import Fastify from "fastify";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { Database } from "idemkit";
+import type { Pool, PoolClient } from "pg";
+import { reader } from "../../out/postgres/reader.ts";
+import type { Authenticator } from "./authentication.ts";
+import { authenticated } from "./guards.ts";
+import { orderRoutes } from "./order-routes.ts";
+import { paymentRoutes } from "./payment-routes.ts";
+import { probeRoutes } from "./probe-routes.ts";
+import { problemOfError } from "./problem-of-error.ts";
+import { problem } from "./problem.ts";
+import { sendProblem } from "./send-problem.ts";
+
+export interface AppOptions {
+  readonly pool: Pool;
+  readonly database: Database<PoolClient>;
+  readonly authenticate: Authenticator;
+  readonly logger: FastifyBaseLogger;
+  readonly stopping: () => boolean;
+}
+
+/** Two hundred items of the longest kind fit with room to spare. */
+const BODY_LIMIT_BYTES = 256 * 1024;
+
+export const createApp = (options: AppOptions): FastifyInstance => {
+  const { pool, database, authenticate, logger, stopping } = options;
+  const app = Fastify({
+    loggerInstance: logger,
+    bodyLimit: BODY_LIMIT_BYTES,
+    forceCloseConnections: "idle",
+    // Fastify's defaults would strip unknown members and turn numbers into strings: a command is taken as it is.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, verbose: true } },
+  });
+  app.removeContentTypeParser("text/plain");
+  app.setErrorHandler((error, request, reply) => {
+    const answer = problemOfError(error);
+    if (answer.status >= 500) {
+      request.log.error({ err: error }, "a request failed");
+    }
+    return sendProblem(reply, answer);
+  });
+  app.setNotFoundHandler((_request, reply) =>
+    sendProblem(reply, problem({ status: 404, code: "route_not_found", detail: "there is no such route" })),
+  );
+  const context = { reads: reader(pool), database, authentication: authenticated(authenticate) };
+  probeRoutes(app, { pool, stopping });
+  orderRoutes(app, context);
+  paymentRoutes(app, context);
+  return app;
+};

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { readConfig } from "./config.ts";
+
+const least = {
+  DATABASE_URL: "postgres://127.0.0.1/payments",
+  ISSUER: "https://issuer.example",
+  JWKS_URL: "https://issuer.example/jwks.json",
+};
+
+describe("readConfig", () => {
+  it("has defaults for everything but the database and the issuer", () => {
+    expect(readConfig(least)).toMatchObject({ port: 3000, host: "127.0.0.1", audience: "payments", poolSize: 10 });
+  });
+
+  it.each(["DATABASE_URL", "ISSUER", "JWKS_URL"])("names %s where it is missing", (name) => {
+    expect(() => readConfig({ ...least, [name]: "" })).toThrow(`${name} must be set`);
+  });
+
+  it.each([
+    ["PORT", "http"],
+    ["PORT", "65536"],
+    ["POOL_SIZE", "0"],
+    ["POOL_SIZE", "1e3"],
+    ["JWKS_URL", "not a url"],
+    ["LOG_LEVEL", "loud"],
+  ])("names %s where it is %j", (name, value) => {
+    expect(() => readConfig({ ...least, [name]: value })).toThrow(name);
+  });
+});

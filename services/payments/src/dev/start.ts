@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { integer } from "../config.ts";
+import { openDevDatabase, openMigrated } from "./database.ts";
+import { AUDIENCE, ISSUER, openIssuerKeys } from "./issuer-keys.ts";
+import { startIssuer } from "./issuer.ts";
+import { dataFolder } from "./places.ts";
+import { requireFreePort } from "./port.ts";
+import { printCurlLines } from "./curl-lines.ts";
+import { startServiceProcess } from "./service-process.ts";
+import type { ServiceProcess } from "./service-process.ts";
+import { runTranscript } from "./transcript.ts";
+
+type Cleanup = () => Promise<void>;
+
+/** Brings everything up, shows it at work and waits; what was started is on `cleanups`, in that order. */
+const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => {
+  const port = integer(process.env, "PORT", { fallback: 3000, min: 1, max: 65_535 });
+  const folder = dataFolder(port);
+  await requireFreePort(port);
+  const database = await openDevDatabase(folder);
+  cleanups.push(() => database.stop());
+  stopped.throwIfAborted();
+
+  const pool = await openMigrated(database.connectionString);
+  cleanups.push(() => pool.end());
+  const keys = await openIssuerKeys(folder);
+  const issuer = await startIssuer(keys.publicKey);
+  cleanups.push(() => issuer.stop());
+  stopped.throwIfAborted();
+
+  const start = (): Promise<ServiceProcess> =>
+    startServiceProcess({
+      DATABASE_URL: database.connectionString,
+      PORT: String(port),
+      ISSUER,
+      AUDIENCE,
+      JWKS_URL: issuer.jwksUrl,
+      LOG_LEVEL: process.env["LOG_LEVEL"] ?? "warn",
+    });
+  let service = await start();
+  cleanups.push(() => service.stop());
+  say(`Payments service on ${service.url}, ${database.description}`);
+
+  const restart = async (): Promise<void> => {
+    await service.ended;
+    service = await start();
+  };
+  const scene = { pool, keys, url: service.url, stopped, restart, kill: () => service.kill(), say };
+  await runTranscript(scene);
+  await printCurlLines(scene);
+  await Promise.race([once(stopped, "abort"), service.ended]);
+  if (!stopped.aborted) {
+    throw new Error("the service ended by itself");
+  }
+};
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => stopping.abort());
+}
+
+const cleanups: Cleanup[] = [];
+let exitCode = 0;
+try {
+  await run(stopping.signal, cleanups);
+} catch (error) {
+  if (!stopping.signal.aborted) {
+    process.stderr.write(`npm start: ${error instanceof Error ? error.message : String(error)}\n`);
+    exitCode = 1;
+  }
+}
+for (const cleanup of cleanups.toReversed()) {
+  await cleanup();
+}
+process.exit(exitCode);
