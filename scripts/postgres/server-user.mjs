@@ -21,12 +21,12 @@ function unprivilegedUser() {
 }
 
 /**
- * @param {string} dataDir an existing folder keeps the user that owns it
+ * @param {string} [dataDir] an existing folder keeps the user that owns it
  * @returns {ServerUser | undefined}
  */
 export function serverUser(dataDir) {
   if (!isRoot()) return undefined;
-  const found = statSync(dataDir, { throwIfNoEntry: false });
+  const found = dataDir && statSync(dataDir, { throwIfNoEntry: false });
   return found && found.uid !== 0 ? { uid: found.uid, gid: found.gid } : unprivilegedUser();
 }
 

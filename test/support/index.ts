@@ -1,0 +1,10 @@
+export { startCluster } from "./cluster.ts";
+export type { TestCluster } from "./cluster.ts";
+export { createDatabase } from "./database.ts";
+export type { TestDatabase } from "./database.ts";
+export { pgBouncerAvailable, startPgBouncer } from "./pgbouncer.ts";
+export type { PgBouncer } from "./pgbouncer.ts";
+export { createPool } from "./pool.ts";
+export { spawnProcess } from "./process.ts";
+export type { ProcessEnd, TestProcess } from "./process.ts";
+export { until } from "./until.ts";

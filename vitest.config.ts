@@ -1,0 +1,66 @@
+import { defineConfig } from "vitest/config";
+
+const globalSetup = ["test/support/global-setup.ts"];
+
+/** The groups run one after the other; what kills servers and measures times runs alone. */
+export default defineConfig({
+  test: {
+    environment: "node",
+    pool: "forks",
+    passWithNoTests: true,
+    restoreMocks: true,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: [
+            "src/**/*.test.ts",
+            "services/payments/src/**/*.test.ts",
+            "services/payments/test/**/*.test.ts",
+            "test/unit/**/*.test.ts",
+          ],
+          sequence: { groupOrder: 0 },
+          maxWorkers: 2,
+          testTimeout: 10_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          globalSetup,
+          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "crash",
+          include: ["test/crash/**/*.test.ts"],
+          globalSetup,
+          sequence: { groupOrder: 2 },
+          maxWorkers: 1,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          globalSetup,
+          sequence: { groupOrder: 3 },
+          maxWorkers: 1,
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
