@@ -1,0 +1,59 @@
+import type { Connections, PostgresDatabase, Session } from "../postgres/connections.ts";
+import { postgresDatabase } from "../postgres/database.ts";
+
+/**
+ * The durable steps of a command, in order. Between `before-finish` and `before-commit` lies the record's insert; a
+ * handler's own writes are done at `before-finish`.
+ */
+export type CrashPoint = "before-claim" | "after-claim" | "before-finish" | "before-commit" | "after-commit";
+
+/**
+ * The same database, which stops at every durable step of a command: `reached` may kill the process, throw, or wait for
+ * a test to go on. For tests; the steps that are one flight otherwise are taken one by one.
+ */
+export function withCrashPoints<Tx>(
+  database: PostgresDatabase<Tx>,
+  reached: (point: CrashPoint) => Promise<void> | void,
+): PostgresDatabase<Tx> {
+  const { connections, schema } = database;
+  const stepping: Connections<Tx> = {
+    query: connections.query,
+    begin: async (first, isolation) => {
+      if (first.name?.startsWith("idemkit-claim") !== true) return connections.begin(first, isolation);
+      await reached("before-claim");
+      const begun = await connections.begin(first, isolation);
+      await reached("after-claim");
+      return { first: begun.first, session: stepped(begun.session, reached) };
+    },
+  };
+  return postgresDatabase(stepping, schema);
+}
+
+function stepped<Tx>(session: Session<Tx>, reached: (point: CrashPoint) => Promise<void> | void): Session<Tx> {
+  return {
+    tx: session.tx,
+    get broken() {
+      return session.broken;
+    },
+    run: session.run,
+    rollback: session.rollback,
+    commit: async (...calls) => {
+      await reached("before-finish");
+      try {
+        for (const call of calls) await session.run(call);
+      } catch (error) {
+        await session.rollback();
+        throw error;
+      }
+      await reached("before-commit");
+      await session.commit();
+      await reached("after-commit");
+    },
+  };
+}
+
+/** Ends this process as a power cut would: nothing is flushed, no handler runs. */
+export function crash(): never {
+  process.kill(process.pid, "SIGKILL");
+  throw new Error("SIGKILL was not delivered");
+}

@@ -1,0 +1,2 @@
+export { crash, withCrashPoints } from "./crash-points.ts";
+export type { CrashPoint } from "./crash-points.ts";
