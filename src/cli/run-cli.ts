@@ -35,9 +35,16 @@ export async function runCli(given: readonly string[], host: CliHost): Promise<n
   } catch (error) {
     const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
     if (misuse) return misused(host, error.message);
-    host.complain(`idemkit: ${error instanceof Error ? error.message : String(error)}\n`);
+    host.complain(`idemkit: ${reasons(error).join(": ")}\n`);
     return 1;
   }
+}
+
+/** The messages of an error and of its causes: "could not be reached" alone tells an operator little. */
+function reasons(error: unknown): readonly string[] {
+  if (error instanceof AggregateError) return error.errors.flatMap(reasons);
+  if (!(error instanceof Error)) return [String(error)];
+  return [error.message, ...(error.cause === undefined ? [] : reasons(error.cause))];
 }
 
 interface Parsed {
