@@ -188,9 +188,14 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
   if (status === "E") throw new IdemkitError("transaction_aborted");
   if (status === "I") throw new IdemkitError("transaction_ended");
   const sent = [...statements, { text: "commit" }].map((each) => answered(client.query(each)));
-  const results = await inOneFlight(sent);
+  const results = await inOneFlight(sent).catch(asAborted);
   // A COMMIT of a failed transaction "succeeds" with the tag ROLLBACK.
   if (results.at(-1)?.command !== "COMMIT") throw new IdemkitError("transaction_aborted");
+}
+
+/** A statement that the handler did not await may fail only now; its error is the handler's to see, not this one's. */
+function asAborted(error: unknown): never {
+  throw sqlstateOf(error) === "25P02" ? new IdemkitError("transaction_aborted", { cause: error }) : error;
 }
 
 /** An error without an SQLSTATE is not the server's answer: the connection is gone, whatever the driver calls it. */
