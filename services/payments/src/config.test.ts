@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readConfig } from "./config.ts";
 
 const least = {
@@ -8,15 +8,20 @@ const least = {
 };
 
 describe("readConfig", () => {
-  it("has defaults for everything but the database and the issuer", () => {
-    expect(readConfig(least)).toMatchObject({ port: 3000, host: "127.0.0.1", audience: "payments", poolSize: 10 });
+  test("has defaults for everything but the database and the issuer", () => {
+    expect(readConfig(least)).toMatchObject({
+      port: 3000,
+      host: "127.0.0.1",
+      audience: "payments",
+      poolSize: 10,
+    });
   });
 
-  it.each(["DATABASE_URL", "ISSUER", "JWKS_URL"])("names %s where it is missing", (name) => {
+  test.each(["DATABASE_URL", "ISSUER", "JWKS_URL"])("names %s where it is missing", (name) => {
     expect(() => readConfig({ ...least, [name]: "" })).toThrow(`${name} must be set`);
   });
 
-  it.each([
+  test.each([
     ["PORT", "http"],
     ["PORT", "65536"],
     ["POOL_SIZE", "0"],

@@ -21,10 +21,10 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  */
 export const readConfig = (environment: Environment): Config => ({
   databaseUrl: required(environment, "DATABASE_URL"),
-  host: environment["HOST"] || "127.0.0.1",
+  host: given(environment, "HOST") ?? "127.0.0.1",
   port: integer(environment, "PORT", { fallback: 3000, min: 0, max: 65_535 }),
   issuer: required(environment, "ISSUER"),
-  audience: environment["AUDIENCE"] || "payments",
+  audience: given(environment, "AUDIENCE") ?? "payments",
   jwksUrl: url(environment, "JWKS_URL"),
   poolSize: integer(environment, "POOL_SIZE", { fallback: 10, min: 1, max: 1000 }),
   logLevel: oneOf(environment, "LOG_LEVEL", LOG_LEVELS, "info"),
@@ -36,7 +36,7 @@ export const integer = (
   name: string,
   { fallback, min, max }: { readonly fallback: number; readonly min: number; readonly max: number },
 ): number => {
-  const text = environment[name] || String(fallback);
+  const text = given(environment, name) ?? String(fallback);
   const value = /^\d+$/u.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max)) {
     throw new Error(`${name} must be a whole number from ${min} to ${max}, and is ${JSON.stringify(text)}`);
@@ -44,9 +44,13 @@ export const integer = (
   return value;
 };
 
+/** Set to nothing is not set. */
+const given = (environment: Environment, name: string): string | undefined =>
+  environment[name] === "" ? undefined : environment[name];
+
 const required = (environment: Environment, name: string): string => {
-  const value = environment[name];
-  if (!value) {
+  const value = given(environment, name);
+  if (value === undefined) {
     throw new Error(`${name} must be set`);
   }
   return value;
@@ -60,8 +64,13 @@ const url = (environment: Environment, name: string): URL => {
   return new URL(text);
 };
 
-const oneOf = (environment: Environment, name: string, allowed: readonly string[], fallback: string): string => {
-  const value = environment[name] || fallback;
+const oneOf = (
+  environment: Environment,
+  name: string,
+  allowed: readonly string[],
+  fallback: string,
+): string => {
+  const value = given(environment, name) ?? fallback;
   if (!allowed.includes(value)) {
     throw new Error(`${name} must be one of ${allowed.join(", ")}`);
   }

@@ -5,7 +5,10 @@ import type { Service } from "./service.ts";
 const STOP_TIMEOUT_MS = 15_000;
 
 /** Starts the service and stops it on SIGTERM, SIGINT, or the end of the process that holds its IPC channel. */
-export const runUntilTold = async (logger: FastifyBaseLogger, start: () => Promise<Service>): Promise<void> => {
+export const runUntilTold = async (
+  logger: FastifyBaseLogger,
+  start: () => Promise<Service>,
+): Promise<void> => {
   try {
     const service = await start();
     const stop = (): void => void stopProcess(logger, service);

@@ -51,4 +51,9 @@ export const invalid = (field: string, message: string): ServiceError =>
 
 /** A well-formed command that contradicts what it refers to. */
 export const unprocessable = (code: string, field: string, message: string): ServiceError =>
-  new ServiceError({ kind: "unprocessable", code, message: `${field} ${message}`, faults: [{ field, message }] });
+  new ServiceError({
+    kind: "unprocessable",
+    code,
+    message: `${field} ${message}`,
+    faults: [{ field, message }],
+  });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { formatMoney } from "./money.ts";
 import { newOrder } from "./order.ts";
 
@@ -12,16 +12,21 @@ const command = {
 };
 
 describe("newOrder", () => {
-  it("totals the items exactly", () => {
+  test("totals the items exactly", () => {
     expect(formatMoney(newOrder(command).total)).toBe("21.0003");
   });
 
-  it("names the item whose price can't be one", () => {
-    const items = [command.items[0], { sku: "cup", quantity: 1, unitPrice: "0" }].filter((item) => item !== undefined);
+  test("names the item whose price can't be one", () => {
+    const items = [command.items[0], { sku: "cup", quantity: 1, unitPrice: "0" }].filter(
+      (item) => item !== undefined,
+    );
     expect(() => newOrder({ ...command, items })).toThrow(/^items\[1\]\.unitPrice must be more than zero/u);
   });
 
-  it.each(["XYZ", "eur", "EURO", ""])("refuses the currency %j, which ISO 4217 doesn't know", (currency) => {
-    expect(() => newOrder({ ...command, currency })).toThrow(/^currency /u);
-  });
+  test.each(["XYZ", "eur", "EURO", ""])(
+    "refuses the currency %j, which ISO 4217 doesn't know",
+    (currency) => {
+      expect(() => newOrder({ ...command, currency })).toThrow(/^currency /u);
+    },
+  );
 });

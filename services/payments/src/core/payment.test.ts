@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { payable, readable } from "./order-access.ts";
 import { newOrder } from "./order.ts";
 import { newPayment, sameCharge } from "./payment.ts";
@@ -22,11 +22,15 @@ const command = {
 const customer = (sub: string) => ({ sub, roles: new Set(["customer"]) });
 
 describe("newPayment", () => {
-  it("charges the order's total to its customer", () => {
-    expect(newPayment(order, command)).toMatchObject({ customerId: "alice", amount: 210_000n, status: "pending" });
+  test("charges the order's total to its customer", () => {
+    expect(newPayment(order, command)).toMatchObject({
+      customerId: "alice",
+      amount: 210_000n,
+      status: "pending",
+    });
   });
 
-  it.each([
+  test.each([
     ["amount", "amount_mismatch", { amount: "21.0001" }],
     ["currency", "currency_mismatch", { currency: "USD" }],
   ])("refuses another %s than the order's", (field, code, change) => {
@@ -40,11 +44,11 @@ describe("sameCharge", () => {
   const wanted = newPayment(order, command);
   const found = { ...wanted, id: "f3c8a9f4-6b1d-4a52-9a61-2d0e3f4a5b6c" };
 
-  it("is the payment found where every member of the charge is equal", () => {
+  test("is the payment found where every member of the charge is equal", () => {
     expect(sameCharge(found, wanted)).toBe(found);
   });
 
-  it.each([
+  test.each([
     ["orderId", { orderId: "another" }],
     ["provider", { provider: "other-pay" }],
     ["externalPaymentId", { externalPaymentId: "p-2" }],
@@ -63,18 +67,20 @@ describe("sameCharge", () => {
 });
 
 describe("access to an order", () => {
-  it("lets its owner read and pay", () => {
+  test("lets its owner read and pay", () => {
     expect(readable(customer("alice"), "id", order)).toBe(order);
     expect(payable(customer("alice"), "orderId", order)).toBe(order);
   });
 
-  it("lets an admin read but not pay", () => {
+  test("lets an admin read but not pay", () => {
     const admin = { sub: "root", roles: new Set(["admin"]) };
     expect(readable(admin, "id", order)).toBe(order);
-    expect(() => payable(admin, "orderId", order)).toThrow(expect.objectContaining({ code: "order_foreign" }));
+    expect(() => payable(admin, "orderId", order)).toThrow(
+      expect.objectContaining({ code: "order_foreign" }),
+    );
   });
 
-  it("keeps other customers out, and tells an unknown order apart", () => {
+  test("keeps other customers out, and tells an unknown order apart", () => {
     expect(() => readable(customer("bob"), "id", order)).toThrow(
       expect.objectContaining({ kind: "forbidden", code: "order_foreign" }),
     );

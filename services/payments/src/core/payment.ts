@@ -31,7 +31,9 @@ export interface Payment extends NewPayment {
 }
 
 /** @throws ServiceError `validation_failed` naming the member at fault; needs nothing but the command itself */
-export const checkCharge = (command: ChargeCommand): { readonly amount: Money; readonly currency: string } => ({
+export const checkCharge = (
+  command: ChargeCommand,
+): { readonly amount: Money; readonly currency: string } => ({
   amount: parsePositiveMoney("amount", command.amount),
   currency: parseCurrency("currency", command.currency),
 });
@@ -43,7 +45,11 @@ export const newPayment = (order: Order, command: ChargeCommand): NewPayment => 
     throw unprocessable("currency_mismatch", "currency", `differs from the order's, ${order.currency}`);
   }
   if (amount !== order.total) {
-    throw unprocessable("amount_mismatch", "amount", `differs from the order's total, ${formatMoney(order.total)}`);
+    throw unprocessable(
+      "amount_mismatch",
+      "amount",
+      `differs from the order's total, ${formatMoney(order.total)}`,
+    );
   }
   return {
     orderId: order.id,

@@ -4,7 +4,7 @@ import type { NewPayment, Payment } from "./payment.ts";
 /** Where orders are kept. `tx` is whatever the adapter runs statements on. */
 export interface Orders<Tx> {
   insert(tx: Tx, order: NewOrder): Promise<Order>;
-  find(tx: Tx, id: string): Promise<Order | undefined>;
+  byId(tx: Tx, id: string): Promise<Order | undefined>;
 }
 
 /** Where payments are kept, behind both barriers of the database. */

@@ -21,7 +21,11 @@ export const openDevDatabase = async (folder: string): Promise<DevDatabase> => {
   }
   const postgres = await startPostgres({ dataDir: join(folder, "postgres") });
   const { connectionString, dataDir } = postgres;
-  return { connectionString, description: `embedded PostgreSQL, data in ${dataDir}`, stop: () => postgres.stop() };
+  return {
+    connectionString,
+    description: `embedded PostgreSQL, data in ${dataDir}`,
+    stop: () => postgres.stop(),
+  };
 };
 
 /** A small pool for the transcript's own looks into the database, with both sets of tables in place. */

@@ -20,7 +20,10 @@ export const killInTheMiddle = async (scene: Scene, customer: Customer): Promise
   try {
     const { rows } = await holder.query<{ pid: number }>("select pg_backend_pid() as pid");
     await holder.query("begin");
-    await holder.query({ text: "select 1 from public.orders where id = $1 for update", values: [charge["orderId"]] });
+    await holder.query({
+      text: "select 1 from public.orders where id = $1 for update",
+      values: [charge["orderId"]],
+    });
     const lost = customer.post("/payments", charge, key).then(describe, noAnswer);
     const victim = await waitingFor(scene.pool, rows[0]?.pid, scene.stopped);
     await scene.kill();
@@ -60,7 +63,10 @@ const waitingFor = async (pool: Pool, holder: number | undefined, signal: AbortS
 /** The lost transaction's server process notices that its client has gone; only then do row counts mean anything. */
 const gone = async (pool: Pool, pid: number, signal: AbortSignal): Promise<void> => {
   for (;;) {
-    const { rows } = await pool.query({ text: "select 1 from pg_stat_activity where pid = $1", values: [pid] });
+    const { rows } = await pool.query({
+      text: "select 1 from pg_stat_activity where pid = $1",
+      values: [pid],
+    });
     if (rows.length === 0) {
       return;
     }

@@ -8,7 +8,9 @@ export const requireFreePort = async (port: number): Promise<void> => {
     server.listen({ host: "127.0.0.1", port });
     await once(server, "listening");
   } catch (error) {
-    throw new Error(`port ${port} is taken: choose another one, PORT=${port + 1} npm start`, { cause: error });
+    throw new Error(`port ${port} is taken: choose another one, PORT=${port + 1} npm start`, {
+      cause: error,
+    });
   } finally {
     server.close();
   }

@@ -37,7 +37,7 @@ const listening = async (child: ChildProcess, ended: Promise<void>): Promise<str
   const said = once(child, "message").then(([message]: { url?: string }[]) => message?.url);
   const url = await Promise.race([said, ended]);
   if (typeof url !== "string") {
-    throw new Error("the service ended before it listened");
+    throw new TypeError("the service ended before it listened");
   }
   return url;
 };

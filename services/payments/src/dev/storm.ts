@@ -37,7 +37,9 @@ const untilFinal = async (
 const tally = (answers: readonly Answer[]): string => {
   const counts = new Map<string, number>();
   for (const answer of answers) {
-    const name = answer.headers.has("idempotent-replayed") ? `${answer.status} replayed` : String(answer.status);
+    const name = answer.headers.has("idempotent-replayed")
+      ? `${answer.status} replayed`
+      : String(answer.status);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return [...counts].map(([name, count]) => `${count} × ${name}`).join(", ");

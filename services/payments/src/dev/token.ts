@@ -2,7 +2,7 @@ import { integer } from "../config.ts";
 import { readIssuerKeys } from "./issuer-keys.ts";
 import { dataFolder } from "./places.ts";
 
-const HEALTH_TIMEOUT_MS = 2_000;
+const HEALTH_TIMEOUT_MS = 2000;
 
 const isPayments = async (port: number): Promise<boolean> => {
   try {
@@ -18,11 +18,15 @@ const isPayments = async (port: number): Promise<boolean> => {
 const main = async ([sub, ...roles]: readonly string[]): Promise<string> => {
   const port = integer(process.env, "PORT", { fallback: 3000, min: 1, max: 65_535 });
   if (sub === undefined || sub === "") {
-    throw new Error("usage: npm run --silent token -- SUB [ROLE...]   (roles: customer, admin; default customer)");
+    throw new Error(
+      "usage: npm run --silent token -- SUB [ROLE...]   (roles: customer, admin; default customer)",
+    );
   }
   const keys = await readIssuerKeys(dataFolder(port));
   if (keys === undefined || !(await isPayments(port))) {
-    throw new Error(`no payments service answers on port ${port}: run npm start, or set PORT to the port of one`);
+    throw new Error(
+      `no payments service answers on port ${port}: run npm start, or set PORT to the port of one`,
+    );
   }
   return keys.sign(sub, roles.length > 0 ? roles : ["customer"]);
 };

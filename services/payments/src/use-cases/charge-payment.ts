@@ -18,9 +18,12 @@ export interface Charge {
 
 /** Charges the order in the caller's transaction; `created` is false where the payment was already there. */
 export const chargePaymentHandler = <Tx>({ orders, payments }: ChargePaymentOptions<Tx>) => {
-  return async (tx: Tx, charge: Charge): Promise<{ readonly payment: Payment; readonly created: boolean }> => {
+  return async (
+    tx: Tx,
+    charge: Charge,
+  ): Promise<{ readonly payment: Payment; readonly created: boolean }> => {
     const { principal, command, origin } = charge;
-    const order = payable(principal, "orderId", await orders.find(tx, command.orderId));
+    const order = payable(principal, "orderId", await orders.byId(tx, command.orderId));
     const wanted = newPayment(order, command);
     const { payment, inserted } = await payments.insertOrFind(tx, wanted, origin);
     return { payment: sameCharge(payment, wanted), created: inserted };

@@ -17,7 +17,11 @@ export const orderAnswerOf = (order: Order): OrderAnswer => ({
   id: order.id,
   customerId: order.customerId,
   status: order.status,
-  items: order.items.map(({ sku, quantity, unitPrice }) => ({ sku, quantity, unitPrice: formatMoney(unitPrice) })),
+  items: order.items.map(({ sku, quantity, unitPrice }) => ({
+    sku,
+    quantity,
+    unitPrice: formatMoney(unitPrice),
+  })),
   total: formatMoney(order.total),
   currency: order.currency,
   createdAt: order.createdAt.toISOString(),

@@ -1,4 +1,4 @@
-import Fastify from "fastify";
+import { fastify } from "fastify";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Database } from "idemkit";
 import type { Pool, PoolClient } from "pg";
@@ -25,12 +25,14 @@ const BODY_LIMIT_BYTES = 256 * 1024;
 
 export const createApp = (options: AppOptions): FastifyInstance => {
   const { pool, database, authenticate, logger, stopping } = options;
-  const app = Fastify({
+  const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: "idle",
     // Fastify's defaults would strip unknown members and turn numbers into strings: a command is taken as it is.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, verbose: true } },
+    ajv: {
+      customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, verbose: true },
+    },
   });
   app.removeContentTypeParser("text/plain");
   app.setErrorHandler((error, request, reply) => {

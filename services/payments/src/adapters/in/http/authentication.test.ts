@@ -1,5 +1,5 @@
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from "jose";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createAuthenticator } from "./authentication.ts";
 import type { Authenticator } from "./authentication.ts";
 
@@ -8,7 +8,13 @@ const audience = "payments";
 let authenticate: Authenticator;
 let sign: (claims: Record<string, unknown>, key?: "ours" | "theirs") => Promise<string>;
 
-const valid = () => ({ sub: "alice", iss: issuer, aud: audience, exp: Date.now() / 1000 + 60, roles: ["customer"] });
+const valid = () => ({
+  sub: "alice",
+  iss: issuer,
+  aud: audience,
+  exp: Date.now() / 1000 + 60,
+  roles: ["customer"],
+});
 
 beforeAll(async () => {
   const ours = await generateKeyPair("ES256", { extractable: true });
@@ -22,17 +28,17 @@ beforeAll(async () => {
 });
 
 describe("the authenticator", () => {
-  it("takes the principal and its roles from a valid token", async () => {
+  test("takes the principal and its roles from a valid token", async () => {
     const principal = await authenticate(`Bearer ${await sign(valid())}`);
     expect(principal).toEqual({ sub: "alice", roles: new Set(["customer"]) });
   });
 
-  it("gives no role to a token without roles", async () => {
+  test("gives no role to a token without roles", async () => {
     const { roles: _roles, ...claims } = valid();
     expect((await authenticate(`Bearer ${await sign(claims)}`)).roles.size).toBe(0);
   });
 
-  it.each([
+  test.each([
     ["another issuer", { iss: "https://other.example" }],
     ["another audience", { aud: "ledger" }],
     ["an expiry that has passed", { exp: 1 }],
@@ -42,29 +48,32 @@ describe("the authenticator", () => {
     ["a sub with a control character", { sub: "a\u0000b" }],
     ["a start in the future", { nbf: Date.now() / 1000 + 3600 }],
   ])("refuses a token with %s", async (_what, change) => {
-    const token = await sign(JSON.parse(JSON.stringify({ ...valid(), ...change })));
+    const token = await sign({ ...valid(), ...change });
     await expect(authenticate(`Bearer ${token}`)).rejects.toMatchObject({
       kind: "unauthenticated",
       code: "token_invalid",
     });
   });
 
-  it("refuses a token that someone else signed", async () => {
+  test("refuses a token that someone else signed", async () => {
     const token = await sign(valid(), "theirs");
     await expect(authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: "token_invalid" });
   });
 
-  it("refuses a token that nobody signed", async () => {
+  test("refuses a token that nobody signed", async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const token = `${part({ alg: "none" })}.${part(valid())}.`;
     await expect(authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: "token_invalid" });
   });
 
-  it.each([undefined, "", "Bearer", "Basic YTpi", "Bearer a b"])("refuses the header %j as no token", async (header) => {
-    await expect(authenticate(header)).rejects.toMatchObject({ code: "token_missing" });
-  });
+  test.each([undefined, "", "Bearer", "Basic YTpi", "Bearer a b"])(
+    "refuses the header %j as no token",
+    async (header) => {
+      await expect(authenticate(header)).rejects.toMatchObject({ code: "token_missing" });
+    },
+  );
 
-  it("is unavailable, and blames no token, where the issuer's keys can't be fetched", async () => {
+  test("is unavailable, and blames no token, where the issuer's keys can't be fetched", async () => {
     const cut = createAuthenticator({
       issuer,
       audience,

@@ -61,7 +61,8 @@ const refusal = (error: unknown): ServiceError => {
     return error;
   }
   if (error instanceof errors.JOSEError && !isIssuerFault(error)) {
-    const message = error instanceof errors.JWTExpired ? "the token has expired" : "the token is not valid here";
+    const message =
+      error instanceof errors.JWTExpired ? "the token has expired" : "the token is not valid here";
     return unauthenticated("token_invalid", message);
   }
   return new ServiceError({
@@ -74,7 +75,9 @@ const refusal = (error: unknown): ServiceError => {
 
 /** jose's plain JOSEError means that the key set's address answered, but not with a key set. */
 const isIssuerFault = (error: errors.JOSEError): boolean =>
-  error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid || error.code === "ERR_JOSE_GENERIC";
+  error instanceof errors.JWKSTimeout ||
+  error instanceof errors.JWKSInvalid ||
+  error.code === "ERR_JOSE_GENERIC";
 
 const unauthenticated = (code: string, message: string): ServiceError =>
   new ServiceError({ kind: "unauthenticated", code, message });

@@ -11,7 +11,9 @@ const answer = (description: string, name: string, headers: object = {}) => ({
 const header = (description: string) => ({ description, schema: { type: "string" } });
 
 const replayed = {
-  "Idempotent-Replayed": header("`true` where this is the stored answer of an earlier request with the same key"),
+  "Idempotent-Replayed": header(
+    "`true` where this is the stored answer of an earlier request with the same key",
+  ),
 };
 
 const refusal = (description: string) => ({
@@ -42,7 +44,8 @@ const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header",
   required: true,
-  description: "One for each business operation, kept through its retries: 1 to 255 printable ASCII characters.",
+  description:
+    "One for each business operation, kept through its retries: 1 to 255 printable ASCII characters.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 
@@ -89,8 +92,16 @@ export const openApiDocument = {
         parameters: [idempotencyKey],
         requestBody: body("Charge"),
         responses: {
-          "201": answer("The payment, or on a repeat within 48 hours the stored answer.", "Payment", replayed),
-          "200": answer("The same charge came before under another key: the payment it made.", "Payment", replayed),
+          "201": answer(
+            "The payment, or on a repeat within 48 hours the stored answer.",
+            "Payment",
+            replayed,
+          ),
+          "200": answer(
+            "The same charge came before under another key: the payment it made.",
+            "Payment",
+            replayed,
+          ),
           ...protectedRefusals,
           "404": refusal("`order_not_found`"),
           "409": comeBack("`payment_conflict`, `idempotency_key_reused`, `operation_in_progress`"),

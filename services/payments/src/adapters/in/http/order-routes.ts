@@ -11,13 +11,20 @@ import { principalOf, requireRoles } from "./guards.ts";
 import { createOrderBody, orderParams } from "./schemas.ts";
 import type { RouteContext } from "./route-context.ts";
 
-type CreateOrderRequest = { Body: Omit<CreateOrderCommand, "customerId"> };
-type OrderRequest = { Params: { id: string } };
+interface CreateOrderRequest {
+  Body: Omit<CreateOrderCommand, "customerId">;
+}
+interface OrderRequest {
+  Params: { id: string };
+}
 
-export const orderRoutes = (app: FastifyInstance, { reads, database, authentication }: RouteContext): void => {
+export const orderRoutes = (
+  app: FastifyInstance,
+  { reads, database, authentication }: RouteContext,
+): void => {
   const createOrder = createOrderHandler({
     database,
-    orders: { insert: insertOrder, find: findOrder },
+    orders: { insert: insertOrder, byId: findOrder },
     answerOf: orderAnswerOf,
   });
 

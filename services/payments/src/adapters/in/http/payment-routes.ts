@@ -13,12 +13,17 @@ import { principalOf, requireRoles } from "./guards.ts";
 import type { RouteContext } from "./route-context.ts";
 import { chargeBody } from "./schemas.ts";
 
-type ChargeRequest = { Body: ChargeCommand };
+interface ChargeRequest {
+  Body: ChargeCommand;
+}
 
-export const paymentRoutes = (app: FastifyInstance, { reads, database, authentication }: RouteContext): void => {
+export const paymentRoutes = (
+  app: FastifyInstance,
+  { reads, database, authentication }: RouteContext,
+): void => {
   const idempotent = idempotency({ database, scope: (request: FastifyRequest) => principalOf(request).sub });
   const chargePayment = chargePaymentHandler({
-    orders: { insert: insertOrder, find: findOrder },
+    orders: { insert: insertOrder, byId: findOrder },
     payments: { insertOrFind: insertOrFindPayment },
   });
 

@@ -11,7 +11,7 @@ export interface ProbeOptions {
 }
 
 /** A probe that waits longer than this has its answer. */
-const READY_TIMEOUT_MS = 2_000;
+const READY_TIMEOUT_MS = 2000;
 
 /** What anyone may ask without a token: liveness, readiness and the description of the API. */
 export const probeRoutes = (app: FastifyInstance, { pool, stopping }: ProbeOptions): void => {

@@ -21,8 +21,8 @@ const text = `
   where o.id = $1`;
 
 export const findOrder = async (tx: Queryable, id: string): Promise<Order | undefined> => {
-  const { rows } = await tx.query<OrderRow>({ text, values: [id] });
-  const [row] = rows;
+  const { rows } = await tx.query({ text, values: [id] });
+  const [row] = rows as OrderRow[];
   return row === undefined ? undefined : toOrder(row);
 };
 

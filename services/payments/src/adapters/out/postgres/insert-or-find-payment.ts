@@ -38,22 +38,30 @@ const find = `
 export const insertOrFindPayment: Payments<Queryable>["insertOrFind"] = async (tx, payment, origin) => {
   const { orderId, customerId, provider, externalPaymentId, amount, currency, status } = payment;
   const { operation, key } = origin;
-  const money = formatMoney(amount);
-  const written = await tx.query<PaymentRow>({
-    text: insert,
-    values: [orderId, customerId, provider, externalPaymentId, money, currency, status, operation, key],
-  });
-  if (written.rows[0] !== undefined) {
-    return { payment: toPayment(written.rows[0]), inserted: true };
+  const inserted = await firstRow(tx, insert, [
+    orderId,
+    customerId,
+    provider,
+    externalPaymentId,
+    formatMoney(amount),
+    currency,
+    status,
+    operation,
+    key,
+  ]);
+  if (inserted !== undefined) {
+    return { payment: toPayment(inserted), inserted: true };
   }
-  const found = await tx.query<PaymentRow>({
-    text: find,
-    values: [provider, externalPaymentId, orderId, operation, key],
-  });
-  if (found.rows[0] === undefined) {
+  const found = await firstRow(tx, find, [provider, externalPaymentId, orderId, operation, key]);
+  if (found === undefined) {
     throw new Error("a payment was kept out by a barrier that holds none");
   }
-  return { payment: toPayment(found.rows[0]), inserted: false };
+  return { payment: toPayment(found), inserted: false };
+};
+
+const firstRow = async (tx: Queryable, text: string, values: unknown[]): Promise<PaymentRow | undefined> => {
+  const { rows } = await tx.query({ text, values });
+  return (rows as PaymentRow[])[0];
 };
 
 const toPayment = (row: PaymentRow): Payment => ({

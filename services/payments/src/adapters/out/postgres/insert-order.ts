@@ -17,7 +17,7 @@ const text = `
 
 /** Writes the order and its items in one statement. */
 export const insertOrder = async (tx: Queryable, order: NewOrder): Promise<Order> => {
-  const { rows } = await tx.query<{ id: string; created_at: Date }>({
+  const { rows } = await tx.query({
     text,
     values: [
       order.customerId,
@@ -29,7 +29,7 @@ export const insertOrder = async (tx: Queryable, order: NewOrder): Promise<Order
       order.items.map((item) => formatMoney(item.unitPrice)),
     ],
   });
-  const [row] = rows;
+  const [row] = rows as { readonly id: string; readonly created_at: Date }[];
   if (row === undefined) {
     throw new Error("an inserted order came back without a row");
   }

@@ -8,7 +8,7 @@ export interface PoolOptions {
 }
 
 /** Past this a request is told 503 instead of waiting on: it also bounds a handler that starves its own pool. */
-const CONNECTION_TIMEOUT_MS = 5_000;
+const CONNECTION_TIMEOUT_MS = 5000;
 
 /** A pool that outlives its database: a lost connection is logged and replaced, never an uncaught error. */
 export const openPool = (options: PoolOptions): Pool => {
