@@ -1,10 +1,10 @@
 // Installs the dependencies, where what is there is not what the lock file says.
-import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+import { npm } from "./process/npm.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stampFile = join(root, "node_modules/.install-stamp");
@@ -57,38 +57,6 @@ export function isInstalled() {
   if (stamp === wantedStamp()) return true;
   if (stamp !== undefined && !stamp.startsWith(`${machine} `)) return false;
   return npmAgrees();
-}
-
-/** Of the outer npm's settings only those that say where packages come from; not, say, `--prefix` or `--omit`. */
-const kept =
-  /^npm_config_(registry|userconfig|globalconfig|cache|proxy|https_proxy|noproxy|cafile|.*offline)$/i;
-
-function cleanEnvironment() {
-  const entries = Object.entries(process.env).filter(([name]) => {
-    return kept.test(name) || !/^npm_(config|lifecycle|package|command)/i.test(name);
-  });
-  return { ...Object.fromEntries(entries), ...writableCache() };
-}
-
-/** A user without a home of their own gets a cache in the checkout. */
-function writableCache() {
-  const cache = process.env["npm_config_cache"] ?? join(homedir(), ".npm");
-  try {
-    mkdirSync(cache, { recursive: true });
-    accessSync(cache, constants.W_OK);
-    return {};
-  } catch {
-    return { npm_config_cache: join(root, ".cache/npm") };
-  }
-}
-
-/** @param {string[]} args */
-function npm(args) {
-  const outer = process.env["npm_execpath"];
-  const options = /** @type {const} */ ({ cwd: root, env: cleanEnvironment(), stdio: "inherit" });
-  if (outer && basename(outer).startsWith("npm-cli"))
-    return spawnSync(process.execPath, [outer, ...args], options);
-  return spawnSync("npm", args, options);
 }
 
 /**

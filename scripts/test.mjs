@@ -21,8 +21,9 @@ function runVitest() {
     cwd: root,
     stdio: "inherit",
   });
-  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"]))
+  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
     process.on(signal, () => child.kill(signal));
+  }
   return new Promise((resolve) => child.once("exit", (code) => resolve(code === 0)));
 }
 

@@ -169,8 +169,9 @@ export async function runPostmaster(folder, options, { retryMs }) {
  * @param {string} log
  */
 function startFailure({ path }, { port }, log) {
-  if (log.includes("could not bind"))
+  if (log.includes("could not bind")) {
     return new Error(`port ${port} is taken: PostgreSQL can't listen on it`);
+  }
   return new Error(`PostgreSQL did not start in ${path}:\n${log}`);
 }
 

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 /** @typedef {{ uid: number, gid: number }} ServerUser nothing (undefined) stands for the current user */
 
 /** @returns {boolean} */
-export function isRoot() {
+function isRoot() {
   return process.getuid?.() === 0;
 }
 
@@ -54,8 +54,9 @@ export function isReachable(path, user) {
  */
 export function temporaryFolder(name, user) {
   const base = [tmpdir(), "/tmp", "/var/tmp"].find((folder) => isReachable(join(folder, name), user));
-  if (base === undefined)
+  if (base === undefined) {
     throw new Error("no temporary folder that PostgreSQL's user could enter: set TMPDIR");
+  }
   const owner = process.getuid?.() ?? 0;
   const folder = join(base, `${name}-${owner}`);
   mkdirSync(folder, { recursive: true, mode: 0o755 });

@@ -101,8 +101,9 @@ export async function startPgBouncer(
   options: PgBouncerOptions = {},
 ): Promise<PgBouncer> {
   const program = findPgBouncer();
-  if (program === undefined)
+  if (program === undefined) {
     throw new Error("there is no pgbouncer on PATH: guard the test with pgBouncerAvailable()");
+  }
   const port = await freePort();
   const target = new URL(connectionString);
   const { folder, file } = writeConfiguration(configuration(target, port, options));

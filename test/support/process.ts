@@ -92,8 +92,9 @@ export function spawnProcess(
       until(
         () => {
           const found = match(pattern, after);
-          if (!found && state.end)
+          if (!found && state.end) {
             throw new Error(`${script} ended (${JSON.stringify(state.end)}):\n${lines.join("\n")}`);
+          }
           return found;
         },
         { timeoutMs, what: `a line of ${script} like ${pattern} in:\n${lines.join("\n")}` },
