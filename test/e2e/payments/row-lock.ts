@@ -10,6 +10,8 @@ export interface RowLock {
 
 export const lockOrder = async (stage: Stage, orderId: string): Promise<RowLock> => {
   const holder = await stage.pool.connect();
+  // A test that fails drops the database under it, which must not hide why it failed.
+  holder.on("error", () => {});
   const { rows } = await holder.query<{ pid: number }>("select pg_backend_pid() as pid");
   await holder.query("begin");
   await holder.query({ text: "select 1 from public.orders where id = $1 for update", values: [orderId] });

@@ -1,10 +1,8 @@
 import { join } from "node:path";
-import { migrate } from "idemkit";
-import { fromPg } from "idemkit/pg";
 import type { Pool } from "pg";
 import { startPostgres } from "../../../../scripts/embedded-postgres.mjs";
-import { migratePayments } from "../adapters/out/postgres/migrate.ts";
 import { openPool } from "../adapters/out/postgres/pool.ts";
+import { migrateAll } from "../migrate.ts";
 
 export interface DevDatabase {
   readonly connectionString: string;
@@ -32,8 +30,7 @@ export const openDevDatabase = async (folder: string): Promise<DevDatabase> => {
 export const openMigrated = async (connectionString: string): Promise<Pool> => {
   const pool = openPool({ connectionString, size: 3, onError: () => {} });
   try {
-    await migrate(fromPg(pool));
-    await migratePayments(pool);
+    await migrateAll(pool);
     return pool;
   } catch (error) {
     await pool.end();
