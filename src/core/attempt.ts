@@ -15,10 +15,13 @@ const backoff = { baseMs: 10, maxMs: 1000 };
 interface Again {
   readonly again: true;
   readonly cause: unknown;
+  /** Another attempt held the key when we came back. */
+  readonly elsewhere?: true;
 }
 
 /**
- * Runs a claimed operation to its end, taking it up again where the database asked for that.
+ * Runs a claimed operation to its end, taking it up again where the database asked for that. Where another process has
+ * taken it up meanwhile and is still at it, the answer is "in progress".
  * @throws IdemkitError `idempotency_unavailable` when that did not help; whatever the handler threw, where nothing
  * renders it.
  */
@@ -32,8 +35,11 @@ export async function runClaimed<Tx>(
     await execution.runtime.sleep(backoffMs(tries, backoff, execution.runtime.random));
     ended = await takeUp(execution, settings, ended.cause);
   }
-  if ("again" in ended) throw unavailable(ended.cause);
-  return ended;
+  if (!("again" in ended)) return ended;
+  // A lost COMMIT is not told as "in progress": the holder may be our own backend, which nobody runs any more.
+  if (ended.elsewhere && execution.database.classify(ended.cause) !== "unavailable")
+    return { outcome: "in-progress" };
+  throw unavailable(ended.cause);
 }
 
 async function takeUp<Tx>(
@@ -49,7 +55,7 @@ async function takeUp<Tx>(
   }
   switch (claim.claim) {
     case "locked": // by our own lost backend, or by another process: either way its end decides
-      return { again: true, cause };
+      return { again: true, cause, elsewhere: true };
     case "found":
       return settle(claim.record, execution.fingerprint, settings.operationId);
     case "claimed":
@@ -108,6 +114,11 @@ async function keep<Tx>(
   attempt: Attempt<Tx>,
   answer: OperationRecordAnswer,
 ): Promise<Executed | Again> {
+  if (attempt.lost !== undefined) {
+    // Cut off before COMMIT: nothing was stored, and a handler that was idle too long would be so again.
+    await attempt.rollback();
+    throw unavailable(attempt.lost);
+  }
   const record = recordOf(execution, settings, "keep", answer);
   try {
     const end = await attempt.finish(record);
@@ -130,7 +141,7 @@ async function failed<Tx>(
   const infrastructure = attempt.failedBy(error);
   await attempt.rollback();
   if (execution.database.classify(error) === "retry") return { again: true, cause: error };
-  if (infrastructure && !(error instanceof IdemkitError)) throw unavailable(error);
+  if (infrastructure && !(error instanceof IdemkitError)) throw unavailable(attempt.lost ?? error);
   if (execution.render === undefined) throw error;
   return store(execution, settings, await execution.render(error));
 }

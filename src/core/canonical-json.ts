@@ -38,15 +38,17 @@ function write(given: unknown, path: string, depth: number): string {
 
 function plain(value: unknown, path: string): unknown {
   if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
-  if (typeof value.toJSON !== "function") return value;
-  const replaced: unknown = value.toJSON(path);
-  return replaced;
+  const { toJSON } = value;
+  return typeof toJSON === "function" ? (Reflect.apply(toJSON, value, [path]) as unknown) : value;
 }
 
 function writeNumber(value: number, path: string): string {
   const unsafe = Number.isInteger(value) && !Number.isSafeInteger(value);
   if (unsafe || !Number.isFinite(value)) {
-    throw new IdemkitError("command_number_unsafe", { detail: `at ${path || "/"}`, details: { at: path || "/" } });
+    throw new IdemkitError("command_number_unsafe", {
+      detail: `at ${path || "/"}`,
+      details: { at: path || "/" },
+    });
   }
   // JSON.stringify writes −0 as 0, and numbers as ECMAScript does, which is what RFC 8785 asks for.
   return JSON.stringify(value);
@@ -76,13 +78,18 @@ function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : 1;
 }
 
-/** Containers whose content `Object.entries` does not show would all look like `{}`: two commands, one fingerprint. */
+/**
+ * Objects whose content `Object.entries` does not show (Map, Set, RegExp, URLSearchParams, boxed numbers) would all look
+ * like `{}`: two commands, one fingerprint. Their tag tells them apart in every realm, which `instanceof` does not.
+ */
 function refuseContainers(value: object, path: string): void {
-  const opaque =
-    value instanceof Map || value instanceof Set || ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
-  if (opaque || value instanceof Promise || value instanceof Error) throw notJson(value.constructor.name, path);
+  const tag = Object.prototype.toString.call(value).slice("[object ".length, -1);
+  if (tag !== "Object") throw notJson(tag, path);
 }
 
 function notJson(what: string, path: string): IdemkitError {
-  return new IdemkitError("command_not_json", { detail: `${what} at ${path || "/"}`, details: { at: path || "/" } });
+  return new IdemkitError("command_not_json", {
+    detail: `${what} at ${path || "/"}`,
+    details: { at: path || "/" },
+  });
 }

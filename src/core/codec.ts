@@ -39,7 +39,10 @@ function encodeJson(value: unknown): Uint8Array {
     const text: string | undefined = JSON.stringify(value);
     if (text !== undefined) return Buffer.from(text, "utf8");
   } catch (cause) {
-    throw new IdemkitError("value_not_json", { detail: String(cause instanceof Error ? cause.message : cause), cause });
+    throw new IdemkitError("value_not_json", {
+      detail: String(cause instanceof Error ? cause.message : cause),
+      cause,
+    });
   }
   throw new IdemkitError("value_not_json", { detail: typeof value });
 }

@@ -3,12 +3,10 @@ import { runClaimed, settle, unavailable } from "./attempt.ts";
 import type { Executed, Execution } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
 import { checkIdentity, identityText } from "./identity.ts";
-import { inProcess } from "./in-process.ts";
-import type { InProcess } from "./in-process.ts";
+import { inProcessOf } from "./in-process.ts";
+import type { InProcess, SharedClaim } from "./in-process.ts";
 import type { AttemptSettings, Claim } from "./ports.ts";
 import { waiter } from "./waiter.ts";
-
-const registries = new WeakMap<object, InProcess<unknown>>();
 
 /**
  * Executes an operation once: claims it, runs the handler, finishes; or answers what is known of it already.
@@ -20,7 +18,7 @@ const registries = new WeakMap<object, InProcess<unknown>>();
  */
 export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
   checkIdentity(execution.identity);
-  const known = registryOf<Tx>(execution);
+  const known = inProcessOf(execution.database);
   const identity = identityText(execution.identity);
   const waits = waiter(execution, known, identity);
   for (;;) {
@@ -33,28 +31,15 @@ export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
     const shared = known.claiming.get(identity);
     const claim = await (shared ?? lead(execution, known, identity));
     if (claim.claim === "found") return settle(claim.record, execution.fingerprint);
-    if (claim.claim === "own") return await claim.ended();
+    if (claim.claim === "own") return claim.ended();
     if (claim.claim === "locked" && !(await waits.poll())) return { outcome: "in-progress" };
   }
 }
 
-/** A claim as duplicates may share it: the attempt itself stays with the call that made the claim. */
-type SharedClaim = Exclude<Claim<unknown>, { claim: "claimed" }> | { readonly claim: "claimed" };
 type OwnClaim = SharedClaim | { readonly claim: "own"; ended(): Promise<Executed> };
 
-function registryOf<Tx>({ database }: Execution<Tx>): InProcess<SharedClaim> {
-  const found = registries.get(database) as InProcess<SharedClaim> | undefined;
-  const registry = found ?? inProcess<SharedClaim>();
-  if (found === undefined) registries.set(database, registry);
-  return registry;
-}
-
 /** Makes the one claim of this process for an identity, which duplicates that arrive meanwhile share. */
-async function lead<Tx>(
-  execution: Execution<Tx>,
-  known: InProcess<SharedClaim>,
-  identity: string,
-): Promise<OwnClaim> {
+async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: string): Promise<OwnClaim> {
   const operationId = execution.runtime.newId();
   const settings: AttemptSettings = { ...execution.settings, operationId };
   const claiming = claimed(execution, settings, known.finished.has(identity));
@@ -77,25 +62,40 @@ function shareable(claim: Claim<unknown>): SharedClaim {
   return claim.claim === "claimed" ? { claim: "claimed" } : claim;
 }
 
-async function claimed<Tx>(execution: Execution<Tx>, settings: AttemptSettings, likely: boolean): Promise<Claim<Tx>> {
+/** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */
+const maxClaims = 5;
+
+async function claimed<Tx>(
+  execution: Execution<Tx>,
+  settings: AttemptSettings,
+  likely: boolean,
+): Promise<Claim<Tx>> {
   const { database, identity } = execution;
-  try {
-    const record = likely ? await database.records.find(identity) : undefined;
-    return record === undefined ? await database.records.claim(identity, settings) : { claim: "found", record };
-  } catch (error) {
-    if (error instanceof IdemkitError || database.classify(error) === "fatal") throw error;
-    throw unavailable(error);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const record = likely ? await database.records.find(identity) : undefined;
+      return record === undefined
+        ? await database.records.claim(identity, settings)
+        : { claim: "found", record };
+    } catch (error) {
+      const kind = database.classify(error);
+      if (kind === "retry" && tries < maxClaims) continue;
+      if (error instanceof IdemkitError || kind === "fatal") throw error;
+      throw unavailable(error);
+    }
   }
 }
 
 /** Enters the attempt at once, so that no duplicate slips between the claim and its entry; leaves it at its end. */
 function registered(
-  known: InProcess<SharedClaim>,
+  known: InProcess,
   identity: string,
   entry: { readonly fingerprint: Uint8Array; readonly operationId: string },
 ): (work: () => Promise<Executed>) => Promise<Executed> {
-  let settle = (): void => {};
-  const settled = new Promise<void>((resolve) => (settle = resolve));
+  let leave: (() => void) | undefined;
+  const settled = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
   known.running.set(identity, { ...entry, settled });
   return async (work) => {
     try {
@@ -104,7 +104,7 @@ function registered(
       return ended;
     } finally {
       known.running.delete(identity);
-      settle();
+      leave?.();
     }
   };
 }

@@ -45,7 +45,11 @@ export interface Execution<Tx> {
 
 /** What an execution came to; a discarded answer stays with whoever rendered it. */
 export type Executed =
-  | { readonly outcome: "executed"; readonly disposition: StoredDisposition; readonly record: OperationRecord }
+  | {
+      readonly outcome: "executed";
+      readonly disposition: StoredDisposition;
+      readonly record: OperationRecord;
+    }
   | { readonly outcome: "executed"; readonly disposition: "discard"; readonly operationId: string }
   | { readonly outcome: "replayed"; readonly record: OperationRecord }
   | { readonly outcome: "in-progress" }

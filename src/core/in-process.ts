@@ -1,3 +1,5 @@
+import type { Claim, Database } from "./ports.ts";
+
 /**
  * What this process itself knows of operations that run in it. It decides nothing (PROTOCOLS section 1: the asserting
  * insert does); it only spares the database the questions whose answers are known here, so that a storm of duplicates
@@ -12,12 +14,15 @@ export interface Running {
   readonly settled: Promise<void>;
 }
 
+/** A claim as duplicates may share it: the attempt itself stays with the call that made the claim. */
+export type SharedClaim = Exclude<Claim<unknown>, { claim: "claimed" }> | { readonly claim: "claimed" };
+
 /** The registry of one database object. */
-export interface InProcess<Claimed> {
+export interface InProcess {
   /** Attempts that hold their claim. */
   readonly running: Map<string, Running>;
   /** Claims on their way: duplicates that arrive meanwhile share the answer. */
-  readonly claiming: Map<string, Promise<Claimed>>;
+  readonly claiming: Map<string, Promise<SharedClaim>>;
   /** How many calls wait for an operation, by identity. */
   readonly waiting: Map<string, number>;
   /** Identities seen finished lately: their repeats are answered by one read instead of a transaction. */
@@ -33,9 +38,20 @@ export interface RecentSet {
 /** How many finished identities are remembered; at some hundred bytes each this stays around a megabyte. */
 const remembered = 4096;
 
-/** An empty registry. */
-export function inProcess<Claimed>(): InProcess<Claimed> {
-  return { running: new Map(), claiming: new Map(), waiting: new Map(), finished: recentSet(remembered) };
+const registries = new WeakMap<object, InProcess>();
+
+/** The registry of a database object, made at its first use. */
+export function inProcessOf<Tx>(database: Database<Tx>): InProcess {
+  const found = registries.get(database);
+  if (found !== undefined) return found;
+  const made = {
+    running: new Map(),
+    claiming: new Map(),
+    waiting: new Map(),
+    finished: recentSet(remembered),
+  };
+  registries.set(database, made);
+  return made;
 }
 
 function recentSet(limit: number): RecentSet {

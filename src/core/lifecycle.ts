@@ -20,10 +20,25 @@ export interface Transition {
 
 /** All ways; an event that is not listed for a state cannot happen in it. */
 export const transitions: readonly Transition[] = [
-  { from: "absent", event: "claim", to: "running", because: "the first caller locks the key and opens the transaction" },
-  { from: "running", event: "repeat", to: "running", because: "in-progress, or mismatch where the running command is seen" },
+  {
+    from: "absent",
+    event: "claim",
+    to: "running",
+    because: "the first caller locks the key and opens the transaction",
+  },
+  {
+    from: "running",
+    event: "repeat",
+    to: "running",
+    because: "in-progress, or mismatch where the running command is seen",
+  },
   { from: "running", event: "keep", to: "kept", because: "executed: writes and answer commit together" },
-  { from: "running", event: "refuse", to: "refused", because: "executed: writes are rolled back, the answer is stored" },
+  {
+    from: "running",
+    event: "refuse",
+    to: "refused",
+    because: "executed: writes are rolled back, the answer is stored",
+  },
   { from: "running", event: "discard", to: "absent", because: "executed, not final: nothing is stored" },
   { from: "running", event: "crash", to: "absent", because: "the server rolls back and frees the key" },
   { from: "kept", event: "repeat", to: "kept", because: "replayed, or mismatch for another command" },

@@ -6,6 +6,8 @@ import type { Isolation } from "./ports.ts";
 const hourMs = 3_600_000;
 /** R-DIST-IDEM-5: shorter and a client's retry on the next day charges twice; longer and the table grows without use. */
 const retentionRange = { min: 24, max: 72 };
+/** Ten years: what is meant as "for ever" must not overflow an interval at the first finish. */
+const longestHours = 87_600;
 const name = /^[a-z0-9]+(?:[-._:][a-z0-9]+)*$/;
 const isolations: readonly Isolation[] = ["read committed", "repeatable read", "serializable"];
 
@@ -84,9 +86,14 @@ export function settingsOf(options: OperationOptions): ExecutionSettings {
   }
   return {
     retentionMs: retentionMsOf(options),
-    handlerTimeoutMs: checkInteger(`${where}.handlerTimeoutMs`, options.handlerTimeoutMs ?? 30_000, 1, 3_600_000),
+    handlerTimeoutMs: checkInteger(
+      `${where}.handlerTimeoutMs`,
+      options.handlerTimeoutMs ?? 30_000,
+      1,
+      3_600_000,
+    ),
     idleTimeoutMs: checkInteger(`${where}.idleTimeoutMs`, options.idleTimeoutMs ?? 10_000, 100, 3_600_000),
-    lockTimeoutMs: checkInteger(`${where}.lockTimeoutMs`, options.lockTimeoutMs ?? 5_000, 1, 3_600_000),
+    lockTimeoutMs: checkInteger(`${where}.lockTimeoutMs`, options.lockTimeoutMs ?? 5000, 1, 3_600_000),
     isolation,
     waitMs: checkInteger(`${where}.whileRunning.waitMs`, whileRunning.waitMs ?? 0, 0, 600_000),
     maxWaiting: checkInteger(`${where}.whileRunning.maxWaiting`, whileRunning.maxWaiting ?? 100, 1, 100_000),
@@ -95,12 +102,20 @@ export function settingsOf(options: OperationOptions): ExecutionSettings {
 
 function checkOperationName(operation: unknown): asserts operation is string {
   if (typeof operation === "string" && operation.length <= 100 && name.test(operation)) return;
-  throw invalid("operation", "must be a lower-case name such as charge or create-order, of at most 100 characters");
+  throw invalid(
+    "operation",
+    "must be a lower-case name such as charge or create-order, of at most 100 characters",
+  );
 }
 
-function retentionMsOf({ operation, retentionHours = 72, allowUnsafeRetention = false }: OperationOptions): number {
-  if (typeof retentionHours !== "number" || !(retentionHours > 0) || !Number.isFinite(retentionHours)) {
-    throw invalid(`${operation}.retentionHours`, `must be a number of hours, not ${String(retentionHours)}`);
+function retentionMsOf({
+  operation,
+  retentionHours = 72,
+  allowUnsafeRetention = false,
+}: OperationOptions): number {
+  if (typeof retentionHours !== "number" || !(retentionHours > 0 && retentionHours <= longestHours)) {
+    const range = `a number of hours, at most ${longestHours}`;
+    throw invalid(`${operation}.retentionHours`, `must be ${range}, not ${String(retentionHours)}`);
   }
   const within = retentionHours >= retentionRange.min && retentionHours <= retentionRange.max;
   if (within || allowUnsafeRetention) return retentionHours * hourMs;

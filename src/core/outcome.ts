@@ -4,7 +4,12 @@ import { IdemkitError } from "../errors.ts";
 export type Outcome<T, R = unknown> =
   | Finished<"executed", T, R>
   | Finished<"replayed", T, R>
-  | { readonly outcome: "executed"; readonly disposition: "discard"; readonly operationId: string; readonly value: T }
+  | {
+      readonly outcome: "executed";
+      readonly disposition: "discard";
+      readonly operationId: string;
+      readonly value: T;
+    }
   | { readonly outcome: "in-progress" }
   | { readonly outcome: "mismatch" }
   | { readonly outcome: "uncertain"; readonly operationId: string };
@@ -12,7 +17,12 @@ export type Outcome<T, R = unknown> =
 /** A finished and stored operation: its value, or the value it was refused with. */
 export type Finished<O extends "executed" | "replayed", T, R> =
   | { readonly outcome: O; readonly disposition: "keep"; readonly operationId: string; readonly value: T }
-  | { readonly outcome: O; readonly disposition: "refuse"; readonly operationId: string; readonly refusal: R };
+  | {
+      readonly outcome: O;
+      readonly disposition: "refuse";
+      readonly operationId: string;
+      readonly refusal: R;
+    };
 
 /** The name of an outcome, for metrics and logs. */
 export type OutcomeName = Outcome<unknown>["outcome"];

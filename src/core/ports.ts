@@ -49,6 +49,8 @@ export interface AttemptSettings {
 export interface Attempt<Tx> {
   /** A façade over the live client, closed when the attempt ends. */
   readonly tx: Tx;
+  /** Why its connection is gone, where it is: before `finish` was called, nothing of it can have been committed. */
+  readonly lost: Error | undefined;
   /** Whether it was the database that failed the attempt with this error (connection lost, lock wait cut short). */
   failedBy(error: unknown): boolean;
   /**
@@ -71,7 +73,11 @@ export interface RecordStore<Tx> {
   /** One autocommit read of a live record. */
   find(identity: Identity): Promise<OperationRecord | undefined>;
   claim(identity: Identity, settings: AttemptSettings): Promise<Claim<Tx>>;
-  refuse(identity: Identity, record: OperationRecord, retentionMs: number): Promise<"committed" | "superseded">;
+  refuse(
+    identity: Identity,
+    record: OperationRecord,
+    retentionMs: number,
+  ): Promise<"committed" | "superseded">;
 }
 
 /** A database that commits records in the same transaction as their effects; `Tx` is the caller's own client type. */

@@ -73,7 +73,8 @@ export async function runOnce<Tx, T, S>(
   checkIdentity(identity);
   const fingerprint = fingerprintOf(commandOf(command.command));
   const discarded: Discarded<S | Stored<T>> = {};
-  const run = (context: RunContext<Tx>): Promise<Completion> => runHandler(handler, codec, context, discarded);
+  const run = (context: RunContext<Tx>): Promise<Completion> =>
+    runHandler(handler, codec, context, discarded);
   const ended = await execute({ database, identity, fingerprint, settings, runtime: systemRuntime, run });
   return outcomeOf(ended, codec, discarded);
 }

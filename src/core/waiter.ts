@@ -15,7 +15,7 @@ export interface Waiter {
 /** A waiter for one call; its time starts now. */
 export function waiter<Tx>(
   { settings, runtime }: Execution<Tx>,
-  { waiting }: InProcess<unknown>,
+  { waiting }: InProcess,
   identity: string,
 ): Waiter {
   const deadline = runtime.monotonicMs() + settings.waitMs;

@@ -33,7 +33,10 @@ export interface MaintenanceOptions {
  * serves; the instances share the work. It outlives outages of the database. Stop it before the pool ends.
  * @throws IdemkitError `option_invalid`.
  */
-export function startMaintenance<Tx>(database: PostgresDatabase<Tx>, options: MaintenanceOptions = {}): Running {
+export function startMaintenance<Tx>(
+  database: PostgresDatabase<Tx>,
+  options: MaintenanceOptions = {},
+): Running {
   checkNames("startMaintenance", options, ["everyMs", "batchSize", "logger", "onDeleted"]);
   const everyMs = checkInteger("everyMs", options.everyMs ?? 600_000, 10, 86_400_000);
   const batchSize = checkInteger("batchSize", options.batchSize ?? 1000, 1, 100_000);

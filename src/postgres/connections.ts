@@ -22,9 +22,12 @@ export interface Result {
 export interface Session<Tx> {
   /** The caller's own client, guarded: it refuses transaction control, and everything once the session has ended. */
   readonly tx: Tx;
-  /** Whether the connection is gone. */
-  readonly broken: boolean;
-  /** One statement of idemkit's own. */
+  /** Why the connection is gone, or `undefined` while it is there. */
+  readonly broken: Error | undefined;
+  /**
+   * One statement of idemkit's own.
+   * @throws IdemkitError `transaction_closed` once the session is ending: the client may serve another request by then.
+   */
   run(call: Call): Promise<Result>;
   /**
    * Closes `tx`, sends the calls and COMMIT in one flight, requires the command tag COMMIT, and gives the connection
@@ -44,7 +47,10 @@ export interface Connections<Tx> {
   /** One autocommit statement on any connection. */
   query(call: Call): Promise<Result>;
   /** Opens a transaction and runs its first statement in the same flight where the driver can. */
-  begin(first: Call, isolation?: Isolation): Promise<{ readonly session: Session<Tx>; readonly first: Result }>;
+  begin(
+    first: Call,
+    isolation?: Isolation,
+  ): Promise<{ readonly session: Session<Tx>; readonly first: Result }>;
 }
 
 /** A PostgreSQL database as every part of idemkit takes it. */

@@ -5,8 +5,14 @@ import { classify } from "./sqlstate.ts";
 
 /** A database on any client that implements the statement port. */
 export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "idemkit"): PostgresDatabase<Tx> {
-  if (typeof schema !== "string" || schema === "" || schema.length > 63 || schema.includes("\0")) {
-    throw invalid("schema", "must be a name of 1 to 63 characters");
+  // PostgreSQL cuts longer names, so that two schemas could become one.
+  if (
+    typeof schema !== "string" ||
+    schema === "" ||
+    Buffer.byteLength(schema) > 63 ||
+    schema.includes("\0")
+  ) {
+    throw invalid("schema", "must be a name of 1 to 63 bytes");
   }
   return { schema, connections, classify, records: recordStore(connections, schema) };
 }

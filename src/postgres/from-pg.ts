@@ -30,6 +30,8 @@ export interface PgClient {
   removeListener(event: "error", listener: (error: Error) => void): unknown;
   /** Since pg 8.19: `I` idle, `T` in a transaction, `E` in a failed one. */
   getTransactionStatus?(): "I" | "T" | "E" | null;
+  /** Since pg 8.22: whether statements are sent without waiting for the answers of earlier ones. */
+  readonly pipeline?: boolean;
 }
 
 /** The members of a `pg` pool that are called. */
@@ -66,7 +68,10 @@ export interface FromPgOptions {
  * @throws IdemkitError `connection_timeout_missing`: a handler that asks the pool for a second connection while all are
  * in transactions would hang for ever; `option_invalid`.
  */
-export function fromPg<P extends PgPool>(pool: P, options: FromPgOptions = {}): PostgresDatabase<ClientOf<P>> {
+export function fromPg<P extends PgPool>(
+  pool: P,
+  options: FromPgOptions = {},
+): PostgresDatabase<ClientOf<P>> {
   checkNames("fromPg", options, ["schema", "preparedStatements"]);
   const timeout = pool.options?.connectionTimeoutMillis;
   if (pool.options !== undefined && !(typeof timeout === "number" && timeout > 0)) {
@@ -85,9 +90,15 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
     query: async (call) => {
       const { session, run } = pgSession(await connected(pool), statement);
       try {
-        return await run(call);
-      } finally {
+        const result = await run(call);
         session.giveBack();
+        return result;
+      } catch (error) {
+        // Without the server's answer the statement may still be running: its connection is not for others.
+        session.giveBack(
+          sqlstateOf(error) === undefined ? new Error("no answer", { cause: error }) : undefined,
+        );
+        throw error;
       }
     },
     begin: async (first, isolation) => {
@@ -124,7 +135,9 @@ function resultOf({ rows, rowCount }: PgResult): Result {
  * Waits for all, then throws the first error in the order of sending: a later statement fails only because an earlier
  * one did, and its "current transaction is aborted" says nothing.
  */
-async function inOneFlight<T extends readonly Promise<unknown>[]>(sent: readonly [...T]): Promise<Awaited2<T>> {
+async function inOneFlight<T extends readonly Promise<unknown>[]>(
+  sent: readonly [...T],
+): Promise<Awaited2<T>> {
   const settled = await Promise.allSettled(sent);
   for (const each of settled) if (each.status === "rejected") throw each.reason;
   return settled.map((each) => (each as PromiseFulfilledResult<unknown>).value) as Awaited2<T>;
@@ -134,8 +147,8 @@ type Awaited2<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited
 
 interface PgSession<Tx> {
   readonly session: Session<Tx> & {
-    /** Gives a connection back that has no transaction open. */
-    giveBack(): void;
+    /** Gives a connection back that has no transaction open, or with an error throws it away. */
+    giveBack(error?: Error): void;
   };
   run(call: Call): Promise<Result>;
 }
@@ -160,9 +173,12 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
     tx: tx as unknown as Tx, // the pool's own client type, of which PgClient is the part we call
     giveBack: release,
     get broken() {
-      return broken !== undefined;
+      return broken;
     },
-    run,
+    run: async (call) => {
+      if (guard.closed) throw new IdemkitError("transaction_closed");
+      return run(call);
+    },
     commit: async (...calls) => {
       guard.closed = true;
       try {
@@ -187,10 +203,22 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
   const status = client.getTransactionStatus?.();
   if (status === "E") throw new IdemkitError("transaction_aborted");
   if (status === "I") throw new IdemkitError("transaction_ended");
-  const sent = [...statements, { text: "commit" }].map((each) => answered(client.query(each)));
-  const results = await inOneFlight(sent).catch(asAborted);
+  const results = await flown(client, statements).catch(asAborted);
   // A COMMIT of a failed transaction "succeeds" with the tag ROLLBACK.
   if (results.at(-1)?.command !== "COMMIT") throw new IdemkitError("transaction_aborted");
+}
+
+/**
+ * COMMIT goes out behind the statements without waiting only where the driver pipelines: the server then refuses to commit
+ * what failed. A driver that waits for each answer gets it after them, for no round trip more, and so commits nothing
+ * when a statement failed before it was sent.
+ */
+async function flown(client: PgClient, statements: readonly PgStatement[]): Promise<readonly PgResult[]> {
+  const send = (each: PgStatement): Promise<PgResult> => answered(client.query(each));
+  const last = { text: "commit" };
+  if (client.pipeline === true) return inOneFlight([...statements, last].map(send));
+  for (const each of statements) await send(each);
+  return [await send(last)];
 }
 
 /** A statement that the handler did not await may fail only now; its error is the handler's to see, not this one's. */

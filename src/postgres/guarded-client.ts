@@ -51,7 +51,10 @@ function textOf(statement: unknown): string | undefined {
 /** Fails the way the caller listens: by callback, by throwing for a submittable, else by promise. */
 function refused(error: IdemkitError, given: readonly unknown[]): unknown {
   const callback = given.at(-1);
-  if (typeof callback === "function") return void queueMicrotask(() => callback(error) as unknown);
+  if (typeof callback === "function") {
+    queueMicrotask(() => void Reflect.apply(callback, undefined, [error]));
+    return undefined;
+  }
   const [statement] = given;
   const submittable = typeof statement === "object" && statement !== null && "submit" in statement;
   if (submittable) throw error;

@@ -24,8 +24,12 @@ export interface MigrateOptions {
  * may call it at once: one works, the others wait and find nothing to do.
  * @throws IdemkitError `schema_newer` where a newer idemkit has changed the tables incompatibly.
  */
-export async function migrate<Tx>(database: PostgresDatabase<Tx>, options: MigrateOptions = {}): Promise<Migrated> {
-  const { session } = await database.connections.begin(installLock(database.schema));
+export async function migrate<Tx>(
+  database: PostgresDatabase<Tx>,
+  options: MigrateOptions = {},
+): Promise<Migrated> {
+  // Not the session's default: a snapshot that is older than the lock would not see what the one before has installed.
+  const { session } = await database.connections.begin(installLock(database.schema), "read committed");
   try {
     const done = await applyAll(session, database.schema);
     await session.commit();

@@ -1,5 +1,12 @@
 import { lockOf } from "../core/identity.ts";
-import type { Attempt, AttemptSettings, Claim, Identity, OperationRecord, RecordStore } from "../core/ports.ts";
+import type {
+  Attempt,
+  AttemptSettings,
+  Claim,
+  Identity,
+  OperationRecord,
+  RecordStore,
+} from "../core/ports.ts";
 import { IdemkitError } from "../errors.ts";
 import type { Call, Connections, Result, Row, Session } from "./connections.ts";
 import { classify, sqlstateOf } from "./sqlstate.ts";
@@ -21,7 +28,9 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
   let serializableByDefault = false;
 
   async function find({ scope, operation, key }: Identity): Promise<OperationRecord | undefined> {
-    const { rows } = await reached(connections.query({ ...statements.find, values: [scope, operation, key] }));
+    const { rows } = await reached(
+      connections.query({ ...statements.find, values: [scope, operation, key] }),
+    );
     return rows[0] === undefined ? undefined : recordOf(rows[0]);
   }
 
@@ -38,7 +47,9 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     const unread = isolation === "serializable" || (isolation === undefined && serializableByDefault);
     const known = unread ? await find(identity) : undefined;
     if (known !== undefined) return { claim: "found", record: known };
-    const { session, first } = await reached(connections.begin(opening(identity, settings, unread), isolation));
+    const { session, first } = await reached(
+      connections.begin(opening(identity, settings, unread), isolation),
+    );
     const row = onlyRow(first);
     if (isolation === undefined) serializableByDefault = row["isolation"] === "serializable";
     if (row["locked"] === true) return { claim: "claimed", attempt: attemptOn(session, identity, settings) };
@@ -49,12 +60,22 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
   function attemptOn(session: Session<Tx>, identity: Identity, settings: AttemptSettings): Attempt<Tx> {
     return {
       tx: session.tx,
-      failedBy: (error) => session.broken || (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
+      get lost() {
+        return session.broken;
+      },
+      failedBy: (error) =>
+        session.broken !== undefined ||
+        (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
       rollback: session.rollback,
       finish: (record) => {
         const { operationId, fingerprint, disposition } = record;
         const values = [...keyOf(identity), operationId, fingerprint, disposition];
-        return decided(session.commit({ ...statements.finish, values: [...values, ...rest(record, settings.retentionMs)] }));
+        return decided(
+          session.commit({
+            ...statements.finish,
+            values: [...values, ...rest(record, settings.retentionMs)],
+          }),
+        );
       },
     };
   }
@@ -63,7 +84,12 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     find,
     claim,
     refuse: (identity, record, retentionMs) => {
-      const values = [...keyOf(identity), record.operationId, record.fingerprint, ...rest(record, retentionMs)];
+      const values = [
+        ...keyOf(identity),
+        record.operationId,
+        record.fingerprint,
+        ...rest(record, retentionMs),
+      ];
       return decided(connections.query({ ...statements.refuse, values }));
     },
   };
@@ -83,7 +109,8 @@ async function decided(sent: Promise<unknown>): Promise<"committed" | "supersede
     await reached(sent);
     return "committed";
   } catch (error) {
-    if (sqlstateOf(error) !== notNullViolation || columnOf(error, "table") !== "idempotency_record") throw error;
+    if (sqlstateOf(error) !== notNullViolation || columnOf(error, "table") !== "idempotency_record")
+      throw error;
     const column = columnOf(error, "column");
     if (column === "fingerprint") return "superseded";
     if (column === "operation_id") throw new IdemkitError("transaction_ended", { cause: error });
@@ -101,12 +128,15 @@ async function reached<T>(sent: Promise<T>): Promise<T> {
 }
 
 function columnOf(error: unknown, member: "column" | "table"): unknown {
-  return typeof error === "object" && error !== null && member in error ? Reflect.get(error, member) : undefined;
+  return typeof error === "object" && error !== null && member in error
+    ? Reflect.get(error, member)
+    : undefined;
 }
 
 function onlyRow({ rows }: Result): Row {
   const [row] = rows;
-  if (row === undefined) throw new IdemkitError("idempotency_unavailable", { detail: "the claim returned no row" });
+  if (row === undefined)
+    throw new IdemkitError("idempotency_unavailable", { detail: "the claim returned no row" });
   return row;
 }
 

@@ -21,7 +21,8 @@ export function sessionOf(tx: object): Session<unknown> | undefined {
  */
 export async function savepoint<T>(tx: object, work: () => Promise<T>): Promise<T> {
   const session = sessionOf(tx);
-  if (session === undefined) throw new IdemkitError("transaction_closed", { detail: "savepoint needs a handler's tx" });
+  if (session === undefined)
+    throw new IdemkitError("transaction_closed", { detail: "savepoint needs a handler's tx" });
   savepoints += 1;
   const name = `idemkit_${savepoints}`;
   await session.run({ text: `savepoint ${name}` });

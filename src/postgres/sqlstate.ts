@@ -3,8 +3,23 @@ import { isIdemkitError } from "../errors.ts";
 
 /** The transaction was refused through no fault of its own: 40001 serialization failure, 40P01 deadlock. */
 const retry = new Set(["40001", "40P01"]);
-/** The server, or the way to it, is not there now; 55P03 is a lock wait that `lock_timeout` cut short. */
-const unavailable = new Set(["53300", "53400", "55P03", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04"]);
+/**
+ * The server, or the way to it, cannot do it now, though it may later: 25006 is a server that has become a standby,
+ * 55P03 a lock wait that `lock_timeout` cut short, 57014 a statement that `statement_timeout` or an operator cancelled.
+ */
+const unavailable = new Set([
+  "25006",
+  "25P03",
+  "25P04",
+  "55P03",
+  "57014",
+  "57P01",
+  "57P02",
+  "57P03",
+  "57P05",
+]);
+/** Classes of the same kind: 08 the connection, 53 resources (full disk, no memory, too many connections). */
+const unavailableClasses = new Set(["08", "53"]);
 const unavailableSystem = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -37,7 +52,7 @@ function classOf(code: string): ErrorClass | undefined {
   if (retry.has(code)) return "retry";
   if (unavailable.has(code) || unavailableSystem.has(code)) return "unavailable";
   if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
-  if (code.startsWith("08")) return "unavailable";
+  if (unavailableClasses.has(code.slice(0, 2))) return "unavailable";
   if (code.startsWith("23")) return "conflict";
   return "fatal";
 }
@@ -46,7 +61,8 @@ function classOf(code: string): ErrorClass | undefined {
 export function sqlstateOf(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < maxCauses && typeof current === "object" && current !== null; depth += 1) {
-    if ("code" in current && typeof current.code === "string" && /^[0-9A-Z]{5}$/.test(current.code)) return current.code;
+    if ("code" in current && typeof current.code === "string" && /^[0-9A-Z]{5}$/.test(current.code))
+      return current.code;
     current = "cause" in current ? current.cause : undefined;
   }
   return undefined;

@@ -29,7 +29,10 @@ export function withCrashPoints<Tx>(
   return postgresDatabase(stepping, schema);
 }
 
-function stepped<Tx>(session: Session<Tx>, reached: (point: CrashPoint) => Promise<void> | void): Session<Tx> {
+function stepped<Tx>(
+  session: Session<Tx>,
+  reached: (point: CrashPoint) => Promise<void> | void,
+): Session<Tx> {
   return {
     tx: session.tx,
     get broken() {
