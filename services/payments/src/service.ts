@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { startMaintenance } from "idemkit";
 import type { PostgresDatabase } from "idemkit";
 import { createRemoteJWKSet } from "jose";
@@ -38,9 +38,21 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const url = await app.listen({ host: config.host, port: config.port });
   const maintenance = startMaintenance(database);
   const stop = async (): Promise<void> => {
-    await app.close();
+    await close(app);
     await maintenance.stop();
     await pool.end();
   };
   return { url, stop: () => (stopped ??= stop()) };
+};
+
+const IDLE_CHECK_MS = 50;
+
+/** A connection whose last request ends while the server closes is kept alive by Node, and would hold the close up. */
+const close = async (app: FastifyInstance): Promise<void> => {
+  const idleCheck = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(idleCheck);
+  }
 };
