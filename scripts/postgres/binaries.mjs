@@ -87,7 +87,7 @@ function removeAbandonedCopies(cache) {
 }
 
 /**
- * Whoever renames first wins; the others find a complete copy.
+ * Whoever renames first wins, since a folder that isn't empty is never replaced; the others find a complete copy.
  * @param {string} folder
  * @param {string} target
  */
@@ -98,11 +98,12 @@ function install(folder, target) {
   makeLinks(folder, draft);
   openToAll(draft);
   try {
-    rmSync(target, { recursive: true, force: true });
+    if (existsSync(target) && !isComplete(native, target)) renameSync(target, `${draft}.damaged`);
     renameSync(draft, target);
   } catch (error) {
-    rmSync(draft, { recursive: true, force: true });
     if (!isComplete(native, target)) throw error;
+  } finally {
+    for (const path of [draft, `${draft}.damaged`]) rmSync(path, { recursive: true, force: true });
   }
 }
 
