@@ -7,9 +7,11 @@ import { findPgBouncer } from "./pgbouncer.mjs";
  */
 export function leftOut() {
   const lines = [];
-  if (!findPgBouncer())
+  if (!findPgBouncer()) {
     lines.push("left out: the tests behind PgBouncer (no pgbouncer here; Debian has a package)");
-  if (process.getuid?.() !== 0)
+  }
+  if (process.getuid?.() !== 0) {
     lines.push("not for this user: the test of a folder that only root may enter");
+  }
   return lines;
 }
