@@ -86,3 +86,21 @@ test("loses nothing and does nothing twice when PostgreSQL is cut off under load
   }
   expect(await countPayments(stage)).toBe(acknowledged.length);
 });
+
+test("a service with nothing to do outlives its database", async () => {
+  const service = await stage.startReplica();
+  const { token, charge } = await newShopper(stage, service.url);
+  const reads = () =>
+    Promise.all(Array.from({ length: 10 }, () => ask(`${service.url}/orders/${charge.orderId}`, { token })));
+  await reads();
+  await cluster.stop("fast");
+  for (const answer of await reads()) {
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("retry-after")).toBe("1");
+  }
+  await cluster.start();
+  await until(async () => (await ask(`${service.url}/ready`)).status === 200, {
+    what: "readiness turns true again",
+  });
+  expect((await reads()).map((answer) => answer.status)).toEqual(Array.from({ length: 10 }, () => 200));
+});

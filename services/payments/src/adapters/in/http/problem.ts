@@ -31,6 +31,8 @@ export const problem = (options: ProblemOptions): Problem => {
       status,
       detail,
       code,
+      // As in the library's own answers: what a client should do, without reading prose.
+      ...(status === 503 ? { retry: "same-key" } : {}),
       ...(first === undefined ? {} : { field: first.field, errors: faults }),
     },
   };
