@@ -9,6 +9,7 @@ export default defineConfig({
     pool: "forks",
     passWithNoTests: true,
     restoreMocks: true,
+    setupFiles: ["test/support/worker-setup.ts"],
     projects: [
       {
         extends: true,

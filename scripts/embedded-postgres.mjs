@@ -1,6 +1,7 @@
 // A real PostgreSQL without an installation: for `npm start`, the tests and the benchmarks. Linux and macOS.
 import { rmSync } from "node:fs";
 
+import { guardFolder } from "./process/guard.mjs";
 import { tryLock } from "./process/owner-lock.mjs";
 import { postgresBinDir } from "./postgres/binaries.mjs";
 import { initialise, locateDataFolder, passwordOf } from "./postgres/data-folder.mjs";
@@ -9,6 +10,7 @@ import { freePort, killEverything, runPostmaster, stopLeftOver } from "./postgre
 /** @typedef {import("./embedded-postgres.d.mts").StartPostgresOptions} StartPostgresOptions */
 /** @typedef {import("./embedded-postgres.d.mts").EmbeddedPostgres} EmbeddedPostgres */
 /** @typedef {import("./postgres/data-folder.mjs").DataFolder} DataFolder */
+/** @typedef {import("./postgres/postmaster.mjs").Postmaster} Postmaster */
 /** @typedef {import("./process/owner-lock.mjs").OwnerLock} OwnerLock */
 
 const signals = /** @type {const} */ ({ smart: "SIGTERM", fast: "SIGINT", immediate: "SIGQUIT" });
@@ -48,7 +50,7 @@ async function prepare(folder, options) {
 
 /**
  * A free port can be taken by another before the server has it: then the next one.
- * @param {(port: number) => Promise<import("./postgres/postmaster.mjs").Postmaster>} run
+ * @param {(port: number) => Promise<Postmaster>} run
  * @param {number | undefined} fixed
  */
 async function runOnPort(run, fixed) {
@@ -64,68 +66,97 @@ async function runOnPort(run, fixed) {
 }
 
 /**
+ * @typedef {object} Server what changes over the server's life, and what it is started with
+ * @property {DataFolder} folder
+ * @property {{ binDir: string, durable: boolean }} prepared
+ * @property {(port: number, retryMs: number) => Promise<Postmaster>} run
+ * @property {OwnerLock | undefined} lock
+ * @property {Postmaster} postmaster
+ */
+
+/** @param {Server} server */
+function release(server) {
+  server.lock?.release();
+  server.lock = undefined;
+}
+
+/**
+ * @param {Server} server
+ * @param {() => void} end
+ */
+async function finish(server, end) {
+  if (!server.postmaster.hasExited()) end();
+  await server.postmaster.exited;
+  release(server);
+}
+
+/**
+ * @param {Server} server
+ * @param {number} port
+ */
+async function startAgain(server, port) {
+  if (!server.postmaster.hasExited()) return;
+  server.lock ??= await prepare(server.folder, server.prepared);
+  try {
+    server.postmaster = await server.run(port, retryMs);
+  } catch (error) {
+    release(server);
+    throw error;
+  }
+}
+
+/**
+ * @param {Server} server
+ * @param {number} port
+ * @param {() => void} removed
+ * @returns {EmbeddedPostgres}
+ */
+function controlsOf(server, port, removed) {
+  const { path } = server.folder;
+  const signal = (/** @type {NodeJS.Signals} */ name) => () => void process.kill(server.postmaster.pid, name);
+  return {
+    port,
+    dataDir: path,
+    connectionString: `postgres://postgres:${passwordOf(server.folder)}@127.0.0.1:${port}/postgres`,
+    get pid() {
+      return server.postmaster.pid;
+    },
+    start: () => startAgain(server, port),
+    stop: (mode = "fast") => finish(server, signal(signals[mode])),
+    kill: () => finish(server, () => killEverything(server.postmaster)),
+    remove: async () => {
+      await finish(server, signal(signals.immediate));
+      for (const name of [path, `${path}.log`]) rmSync(name, { recursive: true, force: true });
+      removed();
+    },
+  };
+}
+
+/** @param {DataFolder} folder */
+function guardTemporary({ path }) {
+  return guardFolder([path, `${path}.log`, `${path}.owner`], { lockFile: `${path}/postmaster.pid` });
+}
+
+/**
  * @param {StartPostgresOptions} options
  * @returns {Promise<EmbeddedPostgres>}
  */
-export async function startPostgres({
-  dataDir,
-  port: fixed,
-  binDir,
-  settings = {},
-  durable = true,
-  temporary = false,
-}) {
+export async function startPostgres(options) {
+  const { dataDir, port: fixed, binDir, settings = {}, durable = true, temporary = false } = options;
   const folder = locateDataFolder(dataDir);
   const prepared = { binDir: postgresBinDir({ binDir, user: folder.user }), durable };
   const all = { ...(durable ? {} : notDurable), ...settings };
-  const patienceMs = fixed ? 0 : retryMs;
-
-  /**
-   * @param {number} port
-   * @param {number} [patience]
-   */
-  const run = (port, patience = patienceMs) => {
-    const options = { binDir: prepared.binDir, port, settings: all, removeOnDeath: temporary };
-    return runPostmaster(folder, options, { retryMs: patience });
-  };
-
-  /** @type {OwnerLock | undefined} */
-  let lock = await prepare(folder, prepared);
-  const release = () => {
-    lock?.release();
-    lock = undefined;
-  };
-  const first = await runOnPort(run, fixed).catch((/** @type {unknown} */ error) => {
-    release();
+  /** @type {Server["run"]} */
+  const run = (port, patienceMs) =>
+    runPostmaster(folder, { binDir: prepared.binDir, port, settings: all }, { retryMs: patienceMs });
+  const lock = await prepare(folder, prepared);
+  // Only now, since until then the folder may be another's.
+  const callOff = temporary ? guardTemporary(folder) : () => {};
+  try {
+    const { port, postmaster } = await runOnPort((given) => run(given, fixed ? 0 : retryMs), fixed);
+    return controlsOf({ folder, prepared, run, lock, postmaster }, port, callOff);
+  } catch (error) {
+    lock.release();
     throw error;
-  });
-  const { port } = first;
-  let { postmaster } = first;
-
-  /** @param {() => void} end */
-  const finish = async (end) => {
-    if (!postmaster.hasExited()) end();
-    await postmaster.exited;
-    release();
-  };
-
-  return {
-    port,
-    dataDir: folder.path,
-    connectionString: `postgres://postgres:${passwordOf(folder)}@127.0.0.1:${port}/postgres`,
-    get pid() {
-      return postmaster.pid;
-    },
-    start: async () => {
-      if (!postmaster.hasExited()) return;
-      lock ??= await prepare(folder, prepared);
-      postmaster = await run(port, retryMs);
-    },
-    stop: (mode = "fast") => finish(() => process.kill(postmaster.pid, signals[mode])),
-    kill: () => finish(() => killEverything(postmaster)),
-    remove: async () => {
-      await finish(() => process.kill(postmaster.pid, signals.immediate));
-      for (const path of [folder.path, `${folder.path}.log`]) rmSync(path, { recursive: true, force: true });
-    },
-  };
+  }
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { leftOut } from "./left-out.mjs";
+import { guardProcess } from "./process/guard.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const results = join(root, `.cache/test-results-${process.pid}.json`);
@@ -24,7 +25,13 @@ function runVitest() {
   for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
     process.on(signal, () => child.kill(signal));
   }
-  return new Promise((resolve) => child.once("exit", (code) => resolve(code === 0)));
+  const callOff = guardProcess(child.pid ?? 0, { signal: "KILL" });
+  return new Promise((resolve) => {
+    child.once("exit", (code) => {
+      callOff();
+      resolve(code === 0);
+    });
+  });
 }
 
 /** @typedef {{ status: string, assertionResults: { status: string }[] }} FileResult */

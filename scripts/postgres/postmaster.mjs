@@ -11,7 +11,7 @@ import { serverEnvironment } from "./data-folder.mjs";
 
 /** @typedef {import("./data-folder.mjs").DataFolder} DataFolder */
 /** @typedef {{ pid: number, exited: Promise<void>, hasExited: () => boolean }} Postmaster */
-/** @typedef {{ binDir: string, port: number, settings: Record<string, string | number | boolean>, removeOnDeath: boolean }} StartOptions */
+/** @typedef {{ binDir: string, port: number, settings: Record<string, string | number | boolean> }} StartOptions */
 
 /** @returns {Promise<number>} a port that was free a moment ago */
 export function freePort() {
@@ -104,9 +104,7 @@ function launch(folder, options) {
   });
   closeSync(log);
   if (child.pid === undefined) throw new Error(`PostgreSQL can't be run from ${options.binDir}`);
-  const { path } = folder;
-  const removePaths = options.removeOnDeath ? [path, `${path}.log`, `${path}.owner`] : [];
-  const callOff = guardProcess(child.pid, { signal: "INT", removePaths });
+  const callOff = guardProcess(child.pid, { signal: "INT" });
   let over = false;
   /** @type {Promise<void>} */
   const exited = new Promise((resolve) => {

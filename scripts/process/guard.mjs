@@ -1,25 +1,39 @@
-// Ends another process when this one dies, however it dies: also by SIGKILL.
+// Tidies up when this process dies, however it dies: also by SIGKILL.
 import { spawn } from "node:child_process";
 
 /**
- * Reads until its standard input closes, which the death of this process does; then `$1` gets the signal
- * `$2`, and when it is gone, the paths after that are removed.
+ * A shell that waits for its standard input to close, which the death of this process does, and then runs the script.
+ * @param {string} script
+ * @param {string[]} args
+ * @returns {() => void} calls the guard off
  */
-const script = `read -r line; pid=$1 signal=$2; shift 2; kill "-$signal" "$pid" 2>/dev/null
-if [ $# -gt 0 ]; then while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"; fi`;
-
-/**
- * @param {number} pid
- * @param {{ signal: "INT" | "KILL", removePaths?: string[] }} options
- * @returns {() => void} calls the guard off; to be done as soon as the process has ended
- */
-export function guardProcess(pid, { signal, removePaths = [] }) {
-  const guard = spawn("/bin/sh", ["-c", script, "sh", String(pid), signal, ...removePaths], {
+function guard(script, args) {
+  const child = spawn("/bin/sh", ["-c", `read -r line; ${script}`, "sh", ...args], {
     cwd: "/",
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  guard.unref();
-  /** @type {import("node:net").Socket} */ (guard.stdin).unref();
-  return () => void guard.kill("SIGKILL");
+  child.unref();
+  /** @type {import("node:net").Socket} */ (child.stdin).unref();
+  return () => void child.kill("SIGKILL");
+}
+
+/**
+ * @param {number} pid
+ * @param {{ signal: "INT" | "KILL" }} options
+ * @returns {() => void} calls the guard off; to be done as soon as the process has ended, since its id may be reused
+ */
+export function guardProcess(pid, { signal }) {
+  return guard('kill "-$2" "$1"', [String(pid), signal]);
+}
+
+/**
+ * Removes the paths; waits, ten seconds at most, for `lockFile` to go first.
+ * @param {string[]} paths
+ * @param {{ lockFile?: string }} [options]
+ * @returns {() => void} calls the guard off
+ */
+export function guardFolder(paths, { lockFile = "" } = {}) {
+  const wait = 'i=0; while [ -n "$1" ] && [ -e "$1" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done';
+  return guard(`${wait}; shift; rm -rf "$@"`, [lockFile, ...paths]);
 }

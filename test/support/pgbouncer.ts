@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { findPgBouncer } from "../../scripts/pgbouncer.mjs";
 import { freePort } from "../../scripts/postgres/postmaster.mjs";
 import { serverUser } from "../../scripts/postgres/server-user.mjs";
-import { guardProcess } from "../../scripts/process/guard.mjs";
+import { guardFolder, guardProcess } from "../../scripts/process/guard.mjs";
 import { databaseUrl } from "./server.ts";
 import { until } from "./until.ts";
 
@@ -83,11 +83,11 @@ function watch(
   let log = "";
   let over = false;
   child.stderr?.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  const callOff = guardProcess(child.pid ?? 0, { signal: "KILL", removePaths: [folder] });
+  const guards = [guardProcess(child.pid ?? 0, { signal: "KILL" }), guardFolder([folder])];
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => {
       over = true;
-      callOff();
+      for (const callOff of guards) callOff();
       rmSync(folder, { recursive: true, force: true });
       resolve();
     });

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startPostgres } from "../../../scripts/embedded-postgres.mjs";
 import type { EmbeddedPostgres } from "../../../scripts/embedded-postgres.mjs";
 import { commandLineOf, childrenOf, identityOf } from "../../../scripts/process/identity.mjs";
-import { spawnProcess } from "../../support/index.ts";
+import { spawnProcess, until } from "../../support/index.ts";
 import type { TestProcess } from "../../support/index.ts";
 
 let folder = "";
@@ -35,6 +35,13 @@ function spawnOwner(dataDir: string): TestProcess {
      setInterval(() => {}, 1000);`,
   );
   return spawnProcess(script);
+}
+
+/** Its server ends a moment after it, and only then may the folder go. */
+async function endOwner(owner: TestProcess): Promise<void> {
+  const [, pid = ""] = await owner.waitForLine(/^running (\d+)/);
+  await owner.kill("SIGKILL");
+  await until(() => identityOf(Number(pid)) === undefined, { what: "the end of the owner's server" });
 }
 
 async function query(connectionString: string, sql: string): Promise<unknown[]> {
@@ -63,6 +70,7 @@ test("a data folder in use is refused to a second process, by name", async () =>
   await expect(startPostgres({ dataDir, durable: false })).rejects.toThrow(
     `process ${owner.pid} already runs PostgreSQL on ${dataDir}`,
   );
+  await endOwner(owner);
 });
 
 test("a server whose owner was killed is stopped by the next start, and its data is kept", async () => {
@@ -91,7 +99,7 @@ test("a process id that another process got since does not stop the start, nor i
     expect(await query(server.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
   });
   expect(identityOf(bystander.pid)).toBeDefined();
-  await bystander.kill();
+  await endOwner(bystander);
 });
 
 test("what a killed initdb left is cleared away", async () => {
