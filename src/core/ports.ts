@@ -83,6 +83,8 @@ export interface RecordStore<Tx> {
 /** A database that commits records in the same transaction as their effects; `Tx` is the caller's own client type. */
 export interface Database<Tx> {
   readonly records: RecordStore<Tx>;
+  /** The same transactions without records, for a call that has no key where keys are optional. */
+  readonly unrecorded: RecordStore<Tx>;
   /** Sorts an error of this database; see `classify`. */
   classify(error: unknown): ErrorClass;
 }

@@ -2,6 +2,7 @@ import { invalid } from "../internal/options.ts";
 import type { Connections, PostgresDatabase } from "./connections.ts";
 import { recordStore } from "./record-store.ts";
 import { classify } from "./sqlstate.ts";
+import { unrecordedStore } from "./unrecorded-store.ts";
 
 /** A database on any client that implements the statement port. */
 export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "idemkit"): PostgresDatabase<Tx> {
@@ -14,5 +15,5 @@ export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "ide
   ) {
     throw invalid("schema", "must be a name of 1 to 63 bytes");
   }
-  return { schema, connections, classify, records: recordStore(connections, schema) };
+  return { schema, connections, classify, records: recordStore(connections, schema), unrecorded: unrecordedStore(connections, schema) };
 }
