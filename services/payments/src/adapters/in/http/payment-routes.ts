@@ -4,10 +4,12 @@ import { payable } from "../../../core/order-access.ts";
 import type { ChargeCommand } from "../../../core/payment.ts";
 import { checkCharge } from "../../../core/payment.ts";
 import { chargePaymentHandler } from "../../../use-cases/charge-payment.ts";
+import { findOrderOwner } from "../../out/postgres/find-order-owner.ts";
 import { findOrder } from "../../out/postgres/find-order.ts";
 import { insertOrder } from "../../out/postgres/insert-order.ts";
 import { insertOrFindPayment } from "../../out/postgres/insert-or-find-payment.ts";
 import type { Queryable } from "../../out/postgres/queryable.ts";
+import { sharedReads } from "../../out/postgres/shared-reads.ts";
 import { paymentAnswerOf } from "./answers.ts";
 import { principalOf, requireRoles } from "./guards.ts";
 import type { RouteContext } from "./route-context.ts";
@@ -49,10 +51,11 @@ export const paymentRoutes = (
  * What must hold on every call, a replay too, and so runs before the idempotency layer: the amount can be one, and
  * the order is the caller's now, whoever owned it when the stored answer was made.
  */
-const chargeAllowed =
-  (reads: Queryable): preHandlerAsyncHookHandler =>
-  async (request) => {
+const chargeAllowed = (reads: Queryable): preHandlerAsyncHookHandler => {
+  const ownerOf = sharedReads((orderId) => findOrderOwner(reads, orderId));
+  return async (request) => {
     const command = request.body as ChargeCommand;
     checkCharge(command);
-    payable(principalOf(request), "orderId", await findOrder(reads, command.orderId));
+    payable(principalOf(request), "orderId", await ownerOf(command.orderId));
   };
+};
