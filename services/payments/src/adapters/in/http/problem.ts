@@ -16,7 +16,7 @@ export interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export const PROBLEM_TYPE = "application/problem+json";
+const PROBLEM_TYPE = "application/problem+json";
 
 /** `field` is the first fault's, for clients that mark one input; `errors` has them all. */
 export const problem = (options: ProblemOptions): Problem => {
