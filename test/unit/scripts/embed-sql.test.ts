@@ -21,7 +21,7 @@ async function load(checkout: Copied): Promise<Embedded> {
 
 test("a statement keeps every character but its leading comment", async () => {
   using checkout = copyScript("embed-sql.mjs");
-  const sql = "select '`', '$" + "{1}', '\\\\d' -- the end\nfrom :\"schema\".t";
+  const sql = `select '\`', '\${1}', '\\\\d' -- the end\nfrom :"schema".t`;
   checkout.write("src/postgres/statements/claim.sql", `-- why\n-- this order of locks\n${sql}\n`);
   expect(checkout.run()).toEqual({ code: 0, complaint: "" });
   expect((await load(checkout)).statements).toEqual({ claim: sql });
