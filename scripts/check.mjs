@@ -77,7 +77,7 @@ function pack() {
 /** @type {readonly Check[]} */
 const checks = [
   { name: "format", run: () => node("oxfmt", "--check") },
-  { name: "lint", run: () => node("oxlint", "--type-aware", "--quiet") },
+  { name: "lint", run: () => node("oxlint", "--type-aware", "--format=unix") },
   { name: "layers", run: () => node("scripts/layers.mjs") },
   {
     name: "types",

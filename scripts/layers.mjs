@@ -65,7 +65,7 @@ function targetOf(file, specifier) {
 
 /** @param {string} path below `src/` */
 function layerOf(path) {
-  return (path.split("/")[1] ?? "").replace(/\.[cm]?tsx?$/, "");
+  return (path.split("/")[1] ?? "").replace(/(\.test)?\.[cm]?tsx?$/, "");
 }
 
 /**
