@@ -21,9 +21,12 @@ type Token =
 const lineComment = /--[^\n\r]*/y;
 const blanks = /[ \t\n\r\f\v]+/y;
 const escapeString = /e'(?:[^'\\]|''|\\[^])*(?:'|$)/iy;
-/** A newline between two strings joins them, and the second goes on as the first began. */
+/**
+ * A newline between two strings joins them, and the second goes on as the first began. A comment must be seen to end at
+ * its line's end: a pattern that may end it anywhere takes exponential time.
+ */
 const escapeContinued =
-  /(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*)*'(?:[^'\\]|''|\\[^])*(?:'|$)/y;
+  /(?:[ \t\f\v]|--[^\n\r]*(?=[\n\r]))*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*(?=[\n\r]))*'(?:[^'\\]|''|\\[^])*(?:'|$)/y;
 const plainString = /'[^']*(?:'|$)/y;
 const quotedName = /"[^"]*(?:"|$)/y;
 const dollarTag = /\$(?:[a-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/iy;
@@ -38,8 +41,9 @@ function tokenAt(text: string, at: number): Token {
   const tagEnd = endOf(dollarTag, text, at);
   if (tagEnd !== undefined) return { kind: "blank", end: dollarEnd(text, at, tagEnd) };
   const wordEnd = endOf(word, text, at);
-  if (wordEnd !== undefined)
+  if (wordEnd !== undefined) {
     return { kind: "word", end: wordEnd, word: text.slice(at, wordEnd).toLowerCase() };
+  }
   for (const opaque of [blanks, lineComment, plainString, quotedName, number]) {
     const end = endOf(opaque, text, at);
     if (end !== undefined) return { kind: "blank", end };
@@ -68,14 +72,8 @@ function commentEnd(text: string, start: number): number {
 }
 
 function continuedEnd(text: string, end: number): number {
-  let at = end;
-  for (
-    let next = endOf(escapeContinued, text, at);
-    next !== undefined;
-    next = endOf(escapeContinued, text, at)
-  )
-    at = next;
-  return at;
+  const next = endOf(escapeContinued, text, end);
+  return next === undefined ? end : continuedEnd(text, next);
 }
 
 function dollarEnd(text: string, start: number, bodyStart: number): number {

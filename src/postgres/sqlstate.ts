@@ -2,7 +2,7 @@ import type { ErrorClass } from "../core/ports.ts";
 import { isIdemkitError } from "../errors.ts";
 
 /** The transaction was refused through no fault of its own: 40001 serialization failure, 40P01 deadlock. */
-const retry = new Set(["40001", "40P01"]);
+const retry = new Set(["40001", "40P01", "P2034"]); // P2034 is Prisma's name for both
 /**
  * The server, or the way to it, cannot do it now, though it may later: 25006 is a server that has become a standby,
  * 55P03 a lock wait that `lock_timeout` cut short, 57014 a statement that `statement_timeout` or an operator cancelled.
@@ -30,6 +30,8 @@ const unavailableSystem = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
 ]);
+/** Of PostgreSQL's classes: `EPIPE`, a code of the system, and `P2010`, one of Prisma's, have five characters too. */
+const sqlstate = /^(?:\d[\dA-Z]|F0|HV|P0|XX)[\dA-Z]{3}$/;
 /** Object-relational mappers wrap errors a few levels deep; the bound also ends a cycle. */
 const maxCauses = 10;
 
@@ -51,7 +53,7 @@ export function classify(error: unknown): ErrorClass {
 function classOf(code: string): ErrorClass | undefined {
   if (retry.has(code)) return "retry";
   if (unavailable.has(code) || unavailableSystem.has(code)) return "unavailable";
-  if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
+  if (!sqlstate.test(code)) return undefined;
   if (unavailableClasses.has(code.slice(0, 2))) return "unavailable";
   if (code.startsWith("23")) return "conflict";
   return "fatal";
@@ -61,8 +63,9 @@ function classOf(code: string): ErrorClass | undefined {
 export function sqlstateOf(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < maxCauses && typeof current === "object" && current !== null; depth += 1) {
-    if ("code" in current && typeof current.code === "string" && /^[0-9A-Z]{5}$/.test(current.code))
+    if ("code" in current && typeof current.code === "string" && sqlstate.test(current.code)) {
       return current.code;
+    }
     current = "cause" in current ? current.cause : undefined;
   }
   return undefined;

@@ -77,10 +77,12 @@ describe.each(modes)("under $isolation, pipeline: $pipeline", ({ isolation, pipe
     const first = stepwise(payments.process({ ...uselessLock, pipeline }), "before-commit");
     const winner = runOnce(first.database, chargeOf(key, { isolation }), charge);
     await first.reached("before-commit");
-    const loser = runOnce(payments.process({ ...uselessLock, pipeline }), chargeOf(key, { isolation }), (once) =>
-      charge(once, 20),
+    const loser = runOnce(
+      payments.process({ ...uselessLock, pipeline }),
+      chargeOf(key, { isolation }),
+      (once) => charge(once, 20),
     );
-    await waitsForLock(payments.admin, "insert into \"idemkit\".idempotency_record");
+    await waitsForLock(payments.admin, 'insert into "idemkit".idempotency_record');
     first.go("before-commit");
 
     expect(await winner).toMatchObject({ outcome: "executed" });
@@ -93,10 +95,12 @@ describe.each(modes)("under $isolation, pipeline: $pipeline", ({ isolation, pipe
     const first = stepwise(payments.process({ ...uselessLock, pipeline }), "before-commit");
     const doomed = runOnce(first.database, chargeOf(key, { isolation }), charge);
     await first.reached("before-commit");
-    const other = runOnce(payments.process({ ...uselessLock, pipeline }), chargeOf(key, { isolation }), (once) =>
-      charge(once, 20),
+    const other = runOnce(
+      payments.process({ ...uselessLock, pipeline }),
+      chargeOf(key, { isolation }),
+      (once) => charge(once, 20),
     );
-    await waitsForLock(payments.admin, "insert into \"idemkit\".idempotency_record");
+    await waitsForLock(payments.admin, 'insert into "idemkit".idempotency_record');
     await payments.admin.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and state = 'idle in transaction' and query ilike 'insert into "idemkit"%'`,

@@ -14,7 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => payments[Symbol.asyncDispose]());
 
-const settings = (isolation?: Isolation): Parameters<ReturnType<typeof payments.process>["records"]["claim"]>[1] => ({
+const settings = (
+  isolation?: Isolation,
+): Parameters<ReturnType<typeof payments.process>["records"]["claim"]>[1] => ({
   operationId: randomUUID(),
   retentionMs: 86_400_000,
   idleTimeoutMs: 10_000,

@@ -41,29 +41,56 @@ async function failsWith(
 describe.each([false, true])("pipeline: %s", (pipeline) => {
   const at = (what: string): string => `${what}-${String(pipeline)}`;
 
-  test.each(["commit", "end", "abort", "begin", "rollback", "select 1; commit", "commit and chain", "/**/ Commit work"])(
-    "the handler's client refuses %j",
-    async (text) => {
-      await failsWith(at(text), { code: "transaction_control_refused" }, ({ tx }) => tx.query(text), payments.process({ pipeline }));
-    },
-  );
+  test.each([
+    "commit",
+    "end",
+    "abort",
+    "begin",
+    "rollback",
+    "select 1; commit",
+    "commit and chain",
+    "/**/ Commit work",
+  ])("the handler's client refuses %j", async (text) => {
+    await failsWith(
+      at(text),
+      { code: "transaction_control_refused" },
+      ({ tx }) => tx.query(text),
+      payments.process({ pipeline }),
+    );
+  });
 
   test.each(["do $$ begin commit; end $$", "call commit_inside()"])(
     "PostgreSQL itself refuses a COMMIT inside %j",
     async (text) => {
-      await failsWith(at(text), { code: "2D000" }, ({ tx }) => tx.query(text), payments.process({ pipeline }));
+      await failsWith(
+        at(text),
+        { code: "2D000" },
+        ({ tx }) => tx.query(text),
+        payments.process({ pipeline }),
+      );
     },
   );
 
   test("an error that the handler swallowed aborts the operation", async () => {
-    const swallow = ({ tx }: PaymentOnce): Promise<unknown> => tx.query("select 1 / 0").catch(() => undefined);
-    await failsWith(at("swallowed"), { code: "transaction_aborted" }, swallow, payments.process({ pipeline }));
+    const swallow = ({ tx }: PaymentOnce): Promise<unknown> =>
+      tx.query("select 1 / 0").catch(() => undefined);
+    await failsWith(
+      at("swallowed"),
+      { code: "transaction_aborted" },
+      swallow,
+      payments.process({ pipeline }),
+    );
   });
 
   test("a statement that nobody awaited and that fails aborts the operation", async () => {
-    await failsWith(at("not-awaited"), { code: "transaction_aborted" }, ({ tx }) => {
-      tx.query("select 1 / 0").catch(() => undefined);
-    }, payments.process({ pipeline }));
+    await failsWith(
+      at("not-awaited"),
+      { code: "transaction_aborted" },
+      ({ tx }) => {
+        tx.query("select 1 / 0").catch(() => undefined);
+      },
+      payments.process({ pipeline }),
+    );
   });
 
   test("a constraint that fails at COMMIT leaves nothing behind", async () => {
@@ -110,7 +137,9 @@ test("a COMMIT and a new BEGIN behind the guard's back are seen by the missing m
   });
   await expect(run).rejects.toMatchObject({ code: "transaction_ended" });
   expect(await payments.payments("begun-again")).toEqual([]);
-  expect(await runOnce(payments.process(), chargeOf("begun-again"), charge)).toMatchObject({ outcome: "executed" });
+  expect(await runOnce(payments.process(), chargeOf("begun-again"), charge)).toMatchObject({
+    outcome: "executed",
+  });
 });
 
 test("a handler that asks the pool for a second connection gets an error in time, not a hang", async () => {
@@ -128,13 +157,15 @@ test("a handler that asks the pool for a second connection gets an error in time
   const results = await Promise.allSettled([run("second-1"), run("second-2")]);
   expect(results.map(({ status }) => status)).toContain("rejected");
   for (const each of results) {
-    if (each.status === "rejected") expect(String(each.reason)).toMatch(/timeout exceeded when trying to connect/);
+    if (each.status === "rejected") {
+      expect(String(each.reason)).toMatch(/timeout exceeded when trying to connect/);
+    }
   }
   expect(pool.waitingCount).toBe(0);
 });
 
 test("a pool without a connection time-out is refused, and the option is named", () => {
-  expect(() => fromPg(payments.test.pool({ connectionTimeoutMillis: 0 }))).toThrowError(
+  expect(() => fromPg(payments.test.pool({ connectionTimeoutMillis: 0 }))).toThrow(
     expect.objectContaining({
       code: "connection_timeout_missing",
       details: { at: "connectionTimeoutMillis" },
@@ -152,7 +183,9 @@ test("the client of an operation that has ended refuses statements, by promise a
     kept.query("select 1", [], (error) => resolve(error));
   });
   expect(byCallback).toMatchObject({ code: "transaction_closed" });
-  expect(() => kept.release()).toThrowError(expect.objectContaining({ code: "transaction_control_refused" }) as Error);
+  expect(() => kept.release()).toThrow(
+    expect.objectContaining({ code: "transaction_control_refused" }) as Error,
+  );
 });
 
 test("a savepoint of a handler that has ended cannot undo what the connection's next user writes", async () => {
@@ -223,7 +256,9 @@ test.each(["repeatable read", "serializable"] as const)(
     const outcome = await runOnce(payments.process(), chargeOf(key, { isolation }), async (once) => {
       ids.push(once.operationId);
       await once.tx.query("select balance from account where id = 1");
-      if (ids.length === 1) await payments.admin.query("update account set balance = balance + 1 where id = 1");
+      if (ids.length === 1) {
+        await payments.admin.query("update account set balance = balance + 1 where id = 1");
+      }
       await once.tx.query("update account set balance = balance - 1 where id = 1");
       return charge(once);
     });

@@ -20,13 +20,17 @@ describe.each([false, true])("pipeline: %s", (pipeline) => {
     const key = at("paused");
     const [inside, woken] = [gate(), gate()];
     let runs = 0;
-    const paused = runOnce(payments.process({ pipeline }), chargeOf(key, { idleTimeoutMs: 100 }), async (once) => {
-      runs += 1;
-      const payment = await charge(once);
-      inside.open();
-      await woken.opened;
-      return payment;
-    });
+    const paused = runOnce(
+      payments.process({ pipeline }),
+      chargeOf(key, { idleTimeoutMs: 100 }),
+      async (once) => {
+        runs += 1;
+        const payment = await charge(once);
+        inside.open();
+        await woken.opened;
+        return payment;
+      },
+    );
     await inside.opened;
     const other = payments.process({ pipeline });
     const taken = await until(async () => {

@@ -21,7 +21,8 @@ afterAll(async () => {
 
 describe.each([false, true])("pipeline: %s", (pipeline) => {
   const at = (what: string): string => `${what}-${String(pipeline)}`;
-  const through = (): ReturnType<typeof createPool> => createPool(proxy.connectionString, { max: 3, pipeline });
+  const through = (): ReturnType<typeof createPool> =>
+    createPool(proxy.connectionString, { max: 3, pipeline });
 
   test("a COMMIT whose answer is lost is answered as executed, with what was stored", async () => {
     const pool = through();
@@ -99,21 +100,27 @@ test("where a handler cannot run again, a COMMIT that never arrived is left to t
   await pool.end();
 });
 
-test.each(["answer-lost", "not-sent"] as const)("a refusal met by %s is stored once and answered as executed", async (fault) => {
-  const pool = createPool(proxy.connectionString, { max: 3 });
-  const key = `refusal-${fault}`;
-  let runs = 0;
-  proxy.failNext("refusal", fault);
-  const before = proxy.faults;
-  const outcome = await runOnce(fromPg(pool), chargeOf(key), async (once) => {
-    runs += 1;
-    await charge(once);
-    throw refuse({ reason: "card-expired", run: runs });
-  });
-  const run = fault === "answer-lost" ? 1 : 2;
-  expect(proxy.faults).toBe(before + 1);
-  expect(outcome).toMatchObject({ outcome: "executed", disposition: "refuse", refusal: { run } });
-  expect(await runOnce(fromPg(pool), chargeOf(key), charge)).toMatchObject({ outcome: "replayed", refusal: { run } });
-  expect(await payments.payments(key)).toEqual([]);
-  await pool.end();
-});
+test.each(["answer-lost", "not-sent"] as const)(
+  "a refusal met by %s is stored once and answered as executed",
+  async (fault) => {
+    const pool = createPool(proxy.connectionString, { max: 3 });
+    const key = `refusal-${fault}`;
+    let runs = 0;
+    proxy.failNext("refusal", fault);
+    const before = proxy.faults;
+    const outcome = await runOnce(fromPg(pool), chargeOf(key), async (once) => {
+      runs += 1;
+      await charge(once);
+      throw refuse({ reason: "card-expired", run: runs });
+    });
+    const run = fault === "answer-lost" ? 1 : 2;
+    expect(proxy.faults).toBe(before + 1);
+    expect(outcome).toMatchObject({ outcome: "executed", disposition: "refuse", refusal: { run } });
+    expect(await runOnce(fromPg(pool), chargeOf(key), charge)).toMatchObject({
+      outcome: "replayed",
+      refusal: { run },
+    });
+    expect(await payments.payments(key)).toEqual([]);
+    await pool.end();
+  },
+);

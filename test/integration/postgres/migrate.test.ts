@@ -55,7 +55,12 @@ test.each([
   {},
   { pipeline: true },
   { options: "-c default_transaction_isolation=serializable" },
-  { options: "-c default_transaction_isolation='repeatable read'".replace("'repeatable read'", "repeatable\\ read") },
+  {
+    options: "-c default_transaction_isolation='repeatable read'".replace(
+      "'repeatable read'",
+      "repeatable\\ read",
+    ),
+  },
 ])("of twenty installs at once one works and the others find nothing to do (%o)", async (options) => {
   const pool = await emptyPool({ max: 20, ...options });
   const installs = await Promise.all(Array.from({ length: 20 }, () => migrate(fromPg(pool))));
@@ -70,7 +75,9 @@ test("an install that fails leaves nothing, and can be repeated", async () => {
   const pool = await emptyPool();
   await pool.query("create schema idemkit; create view idemkit.idempotency_record as select 1");
   await expect(migrate(fromPg(pool))).rejects.toMatchObject({ code: "42P07" });
-  expect((await pool.query("select to_regclass('idemkit.migration') as name")).rows).toEqual([{ name: null }]);
+  expect((await pool.query("select to_regclass('idemkit.migration') as name")).rows).toEqual([
+    { name: null },
+  ]);
   await pool.query("drop view idemkit.idempotency_record");
   expect((await migrate(fromPg(pool))).applied).not.toEqual([]);
 });
@@ -79,14 +86,18 @@ describe("a database that a newer idemkit has migrated", () => {
   async function newer(breaking: boolean): Promise<pg.Pool> {
     const pool = await emptyPool();
     await migrate(fromPg(pool));
-    await pool.query("insert into idemkit.migration (number, name, breaking) values (9999, 'from-the-future', $1)", [
-      breaking,
-    ]);
+    await pool.query(
+      "insert into idemkit.migration (number, name, breaking) values (9999, 'from-the-future', $1)",
+      [breaking],
+    );
     return pool;
   }
 
   test("is refused where the change breaks this version", async () => {
-    await expect(migrate(fromPg(await newer(true)))).rejects.toMatchObject({ code: "schema_newer", retryable: false });
+    await expect(migrate(fromPg(await newer(true)))).rejects.toMatchObject({
+      code: "schema_newer",
+      retryable: false,
+    });
   });
 
   test("is warned of where it does not", async () => {
@@ -97,23 +108,26 @@ describe("a database that a newer idemkit has migrated", () => {
   });
 });
 
-describe.each(['plain', 'We "ird"; drop table x; --', "схема", "select", "x".repeat(63)])("in the schema %j", (schema) => {
-  test("idemkit installs and works", async () => {
-    const pool = await emptyPool();
-    await migrate(fromPg(pool, { schema }));
-    expect(await migrate(fromPg(pool, { schema }))).toEqual({ applied: [], newer: [] });
-    expect(await onceMore(pool, schema)).toMatchObject({ outcome: "replayed", value: "charged" });
-  });
+describe.each(["plain", 'We "ird"; drop table x; --', "схема", "select", "x".repeat(63)])(
+  "in the schema %j",
+  (schema) => {
+    test("idemkit installs and works", async () => {
+      const pool = await emptyPool();
+      await migrate(fromPg(pool, { schema }));
+      expect(await migrate(fromPg(pool, { schema }))).toEqual({ applied: [], newer: [] });
+      expect(await onceMore(pool, schema)).toMatchObject({ outcome: "replayed", value: "charged" });
+    });
 
-  test("the printed SQL applies cleanly and makes the same tables", async () => {
-    const [migrated, printed] = [await emptyPool(), await emptyPool()];
-    await migrate(fromPg(migrated, { schema }));
-    await printed.query(migrationSql(schema));
-    expect(await shape(printed, schema)).toEqual(await shape(migrated, schema));
-    expect(await migrate(fromPg(printed, { schema }))).toEqual({ applied: [], newer: [] });
-    expect(await onceMore(printed, schema)).toMatchObject({ outcome: "replayed" });
-  });
-});
+    test("the printed SQL applies cleanly and makes the same tables", async () => {
+      const [migrated, printed] = [await emptyPool(), await emptyPool()];
+      await migrate(fromPg(migrated, { schema }));
+      await printed.query(migrationSql(schema));
+      expect(await shape(printed, schema)).toEqual(await shape(migrated, schema));
+      expect(await migrate(fromPg(printed, { schema }))).toEqual({ applied: [], newer: [] });
+      expect(await onceMore(printed, schema)).toMatchObject({ outcome: "replayed" });
+    });
+  },
+);
 
 test("two schemas of one database are two sets of keys", async () => {
   const pool = await emptyPool();
@@ -124,7 +138,7 @@ test("two schemas of one database are two sets of keys", async () => {
 });
 
 test.each(["", "x".repeat(64), "я".repeat(32), "a\0b"])("%j is no schema name", (schema) => {
-  expect(() => fromPg({ connect: () => Promise.reject(new Error("never")) }, { schema })).toThrowError(
+  expect(() => fromPg({ connect: () => Promise.reject(new Error("never")) }, { schema })).toThrow(
     expect.objectContaining({ code: "option_invalid", details: { at: "schema" } }) as Error,
   );
 });
@@ -160,20 +174,36 @@ test("without the tables every call says how to make them", async () => {
 describe("the command line", () => {
   const program = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
   const cli = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
-    spawnSync(process.execPath, [program, ...args], { encoding: "utf8", env: { ...process.env, DATABASE_URL: "" } });
+    spawnSync(process.execPath, [program, ...args], {
+      encoding: "utf8",
+      env: { ...process.env, DATABASE_URL: "" },
+    });
 
   test("prints the SQL without a database, and applies it to one", async () => {
     const database = await emptyDatabase();
     const printed = cli("migrate", "--print", "--schema", "two words");
     expect(printed).toMatchObject({ status: 0, stdout: migrationSql("two words"), stderr: "" });
     const given = ["migrate", "--schema", "two words", "--database-url", database.connectionString];
-    expect(cli(...given)).toMatchObject({ status: 0, stdout: expect.stringMatching(/applied migrations 1/) as string });
-    expect(cli(...given)).toMatchObject({ status: 0, stdout: expect.stringMatching(/nothing to do/) as string });
+    expect(cli(...given)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/applied migrations 1/) as string,
+    });
+    expect(cli(...given)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/nothing to do/) as string,
+    });
   });
 
-  test.each([[], ["migrat"], ["migrate", "--frobnicate"], ["migrate"]])("called wrongly (%j) ends with 2 and a usage", (...args) => {
-    expect(cli(...args)).toMatchObject({ status: 2, stdout: "", stderr: expect.stringMatching(/usage: idemkit/) as string });
-  });
+  test.each([[], ["migrat"], ["migrate", "--frobnicate"], ["migrate"]])(
+    "called wrongly (%j) ends with 2 and a usage",
+    (...args) => {
+      expect(cli(...args)).toMatchObject({
+        status: 2,
+        stdout: "",
+        stderr: expect.stringMatching(/usage: idemkit/) as string,
+      });
+    },
+  );
 
   test("without a server ends with 1 and the reason", () => {
     const ended = cli("migrate", "--database-url", "postgres://nobody@127.0.0.1:1/none");

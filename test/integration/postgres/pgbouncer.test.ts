@@ -3,7 +3,13 @@ import { fromPg } from "idemkit/pg";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { createDatabase, createPool, pgBouncerAvailable, startPgBouncer, until } from "../../support/index.ts";
+import {
+  createDatabase,
+  createPool,
+  pgBouncerAvailable,
+  startPgBouncer,
+  until,
+} from "../../support/index.ts";
 import type { PgBouncer, TestDatabase } from "../../support/index.ts";
 import { charge, chargeOf, isolations } from "./support/payments.ts";
 import type { PaymentOnce } from "./support/payments.ts";
@@ -23,7 +29,9 @@ describe.skipIf(!pgBouncerAvailable())("behind PgBouncer in transaction mode", (
     direct = database.pool();
     const { applied } = await migrate(fromPg(through(), { preparedStatements: false }));
     expect(applied).not.toEqual([]);
-    await direct.query("create table payment (id bigserial primary key, key text not null, amount int not null)");
+    await direct.query(
+      "create table payment (id bigserial primary key, key text not null, amount int not null)",
+    );
   });
   afterAll(async () => {
     await Promise.all(pools.map((pool) => pool.end()));
@@ -57,33 +65,38 @@ describe.skipIf(!pgBouncerAvailable())("behind PgBouncer in transaction mode", (
     expect(installs.filter(({ applied }) => applied.length > 0)).toHaveLength(1);
   });
 
-  describe.each(isolations.flatMap((isolation) => [false, true].map((pipeline) => ({ isolation, pipeline }))))(
-    "under $isolation, pipeline: $pipeline",
-    ({ isolation, pipeline }) => {
-      test("a storm from four processes charges each key once, and nothing is left in any session", async () => {
-        const processes = Array.from({ length: 4 }, () => fromPg(through({ max: 5, pipeline }), { preparedStatements: false }));
-        const keys = Array.from({ length: 6 }, (_, i) => `storm-${isolation}-${String(pipeline)}-${i}`);
-        const call = async (i: number): Promise<unknown> => {
-          const key = keys[i % keys.length] ?? "";
-          const [processOfCall = processes[0]] = processes.slice(i % 4);
-          if (processOfCall === undefined) throw new Error("no process");
-          const options = chargeOf(key, { isolation, whileRunning: { waitMs: 20_000 } });
-          return runOnce(processOfCall, options, (once: PaymentOnce) => charge(once));
-        };
-        const outcomes = (await Promise.all(Array.from({ length: 120 }, (_, i) => call(i)))) as { outcome: string }[];
-        expect(outcomes.filter(({ outcome }) => outcome === "executed")).toHaveLength(keys.length);
-        expect(outcomes.filter(({ outcome }) => outcome === "replayed")).toHaveLength(120 - keys.length);
-        for (const key of keys) expect(await one(`select count(*)::int as n from payment where key = '${key}'`)).toEqual({ n: 1 });
-        // An attempt that was told "locked" gives its transaction back without making the caller wait for it.
-        await until(async () => (await locks()) === 0, { what: "no advisory lock left" });
-        const left = await through({ max: 1 }).query(
-          `select current_setting('idle_in_transaction_session_timeout') as idle, current_setting('lock_timeout') as lock,
+  describe.each(
+    isolations.flatMap((isolation) => [false, true].map((pipeline) => ({ isolation, pipeline }))),
+  )("under $isolation, pipeline: $pipeline", ({ isolation, pipeline }) => {
+    test("a storm from four processes charges each key once, and nothing is left in any session", async () => {
+      const processes = Array.from({ length: 4 }, () =>
+        fromPg(through({ max: 5, pipeline }), { preparedStatements: false }),
+      );
+      const keys = Array.from({ length: 6 }, (_, i) => `storm-${isolation}-${String(pipeline)}-${i}`);
+      const call = async (i: number): Promise<unknown> => {
+        const key = keys[i % keys.length] ?? "";
+        const [processOfCall = processes[0]] = processes.slice(i % 4);
+        if (processOfCall === undefined) throw new Error("no process");
+        const options = chargeOf(key, { isolation, whileRunning: { waitMs: 20_000 } });
+        return runOnce(processOfCall, options, (once: PaymentOnce) => charge(once));
+      };
+      const outcomes = (await Promise.all(Array.from({ length: 120 }, (_, i) => call(i)))) as {
+        outcome: string;
+      }[];
+      expect(outcomes.filter(({ outcome }) => outcome === "executed")).toHaveLength(keys.length);
+      expect(outcomes.filter(({ outcome }) => outcome === "replayed")).toHaveLength(120 - keys.length);
+      for (const key of keys) {
+        expect(await one(`select count(*)::int as n from payment where key = '${key}'`)).toEqual({ n: 1 });
+      }
+      // An attempt that was told "locked" gives its transaction back without making the caller wait for it.
+      await until(async () => (await locks()) === 0, { what: "no advisory lock left" });
+      const left = await through({ max: 1 }).query(
+        `select current_setting('idle_in_transaction_session_timeout') as idle, current_setting('lock_timeout') as lock,
                   coalesce(current_setting('idemkit.operation_id', true), '') as marker`,
-        );
-        expect(left.rows).toEqual([{ idle: "0", lock: "0", marker: "" }]);
-      });
-    },
-  );
+      );
+      expect(left.rows).toEqual([{ idle: "0", lock: "0", marker: "" }]);
+    });
+  });
 
   test("a client that is cut off inside its operation frees the key", async () => {
     const pool = through({ max: 1 });
@@ -122,7 +135,9 @@ describe.skipIf(!pgBouncerAvailable())("behind PgBouncer in transaction mode", (
     const version = await versionOf(bouncer);
     if (version >= 1024) expect(answers).toEqual(new Set(["done"]));
     else expect([...answers].some((answer) => answer === "26000" || answer === "42P05")).toBe(true);
-    const { rows } = await direct.query("select key from payment where key like 'named-%' group by key having count(*) > 1");
+    const { rows } = await direct.query(
+      "select key from payment where key like 'named-%' group by key having count(*) > 1",
+    );
     expect(rows).toEqual([]);
   });
 });

@@ -21,10 +21,14 @@ describe.each(isolations)("under %s", (isolation) => {
     const key = `refused-${isolation}`;
     const first = await runOnce(payments.process(), chargeOf(key, { isolation }), declined);
     const again = await runOnce(payments.process(), chargeOf(key, { isolation }), charge);
-    expect(first).toMatchObject({ outcome: "executed", disposition: "refuse", refusal: { reason: "card-expired" } });
+    expect(first).toMatchObject({
+      outcome: "executed",
+      disposition: "refuse",
+      refusal: { reason: "card-expired" },
+    });
     expect(again).toEqual({ ...first, outcome: "replayed" });
     expect(await payments.payments(key)).toEqual([]);
-    expect(() => valueOf(again)).toThrowError(
+    expect(() => valueOf(again)).toThrow(
       expect.objectContaining({ code: "operation_refused", retryable: false }) as Error,
     );
   });
@@ -50,7 +54,7 @@ describe.each(isolations)("under %s", (isolation) => {
       [key],
     );
     may.open();
-    await waitsForLock(payments.admin, "insert into \"idemkit\".idempotency_record");
+    await waitsForLock(payments.admin, 'insert into "idemkit".idempotency_record');
     await other.query("commit");
     other.release();
     expect(await refusing).toMatchObject({ outcome: "replayed", disposition: "keep", value: "theirs" });
@@ -64,7 +68,9 @@ describe.each(isolations)("under %s", (isolation) => {
       throw fault;
     });
     await expect(run).rejects.toBe(fault);
-    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({ outcome: "executed" });
+    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({
+      outcome: "executed",
+    });
     expect(await payments.payments(key)).toHaveLength(1);
   });
 
@@ -77,7 +83,9 @@ describe.each(isolations)("under %s", (isolation) => {
     });
     expect(first).toMatchObject({ outcome: "executed", disposition: "discard", value: "wrong code" });
     expect(await payments.payments(key)).toEqual([]);
-    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({ outcome: "executed" });
+    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({
+      outcome: "executed",
+    });
   });
 });
 
@@ -87,5 +95,7 @@ test("a refusal marked as not final is not stored", async () => {
     throw refuse("wrong code");
   });
   await expect(run).rejects.toMatchObject({ name: "Refusal", value: "wrong code" });
-  expect(await runOnce(payments.process(), chargeOf("not-final-refusal"), charge)).toMatchObject({ outcome: "executed" });
+  expect(await runOnce(payments.process(), chargeOf("not-final-refusal"), charge)).toMatchObject({
+    outcome: "executed",
+  });
 });

@@ -27,7 +27,9 @@ describe.each(isolations)("under %s", (isolation) => {
     const database = payments.process();
     await runOnce(database, chargeOf(key, { isolation }), charge);
     await expire(key);
-    const again = await runOnce(database, chargeOf(key, { isolation, command: { amount: 20 } }), (once) => charge(once, 20));
+    const again = await runOnce(database, chargeOf(key, { isolation, command: { amount: 20 } }), (once) =>
+      charge(once, 20),
+    );
     expect(again).toMatchObject({ outcome: "executed", value: { amount: 20 } });
     expect(await payments.payments(key)).toHaveLength(2);
     expect(await runOnce(database, chargeOf(key, { isolation }), charge)).toEqual({ outcome: "mismatch" });
@@ -52,20 +54,25 @@ describe.each(isolations)("under %s", (isolation) => {
     expect(await payments.payments(key)).toHaveLength(1);
   });
 
-  test.each(["commit", "rollback"])("an expired record is taken over while the cleaner deletes it (%s)", async (end) => {
-    const key = `cleaner-${end}-${isolation}`;
-    await runOnce(payments.process(), chargeOf(key, { isolation }), charge);
-    await expire(key);
-    const cleaner = await payments.admin.connect();
-    await cleaner.query("begin");
-    await cleaner.query("delete from idemkit.idempotency_record where key = $1", [key]);
-    const call = runOnce(payments.process(), chargeOf(key, { isolation }), (once) => charge(once, 20));
-    await waitsForLock(payments.admin, "insert into \"idemkit\".idempotency_record");
-    await cleaner.query(end);
-    cleaner.release();
-    expect(await call).toMatchObject({ outcome: "executed", value: { amount: 20 } });
-    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({ outcome: "replayed" });
-  });
+  test.each(["commit", "rollback"])(
+    "an expired record is taken over while the cleaner deletes it (%s)",
+    async (end) => {
+      const key = `cleaner-${end}-${isolation}`;
+      await runOnce(payments.process(), chargeOf(key, { isolation }), charge);
+      await expire(key);
+      const cleaner = await payments.admin.connect();
+      await cleaner.query("begin");
+      await cleaner.query("delete from idemkit.idempotency_record where key = $1", [key]);
+      const call = runOnce(payments.process(), chargeOf(key, { isolation }), (once) => charge(once, 20));
+      await waitsForLock(payments.admin, 'insert into "idemkit".idempotency_record');
+      await cleaner.query(end);
+      cleaner.release();
+      expect(await call).toMatchObject({ outcome: "executed", value: { amount: 20 } });
+      expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({
+        outcome: "replayed",
+      });
+    },
+  );
 
   test("the cleaner passes by a record that is being taken over", async () => {
     const key = `taken-over-${isolation}`;
@@ -78,7 +85,9 @@ describe.each(isolations)("under %s", (isolation) => {
     steps.go("before-commit");
     expect(await call).toMatchObject({ outcome: "executed" });
     expect(await oneRound()).toBe(0);
-    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({ outcome: "replayed" });
+    expect(await runOnce(payments.process(), chargeOf(key, { isolation }), charge)).toMatchObject({
+      outcome: "replayed",
+    });
   });
 });
 
@@ -170,14 +179,17 @@ test("the cleaner outlives an outage of the database", async () => {
   expect(errors[0]).toMatch(/^idemkit: deleting expired records failed: /);
 });
 
-test.each([23, 73, 0.5])("a retention of %d hours is refused, unless it is spelled out", async (retentionHours) => {
-  const database = payments.process();
-  await expect(runOnce(database, chargeOf("r", { retentionHours }), charge)).rejects.toMatchObject({
-    code: "retention_out_of_range",
-  });
-  const meant = chargeOf(`r-${retentionHours}`, { retentionHours, allowUnsafeRetention: true });
-  expect(await runOnce(database, meant, charge)).toMatchObject({ outcome: "executed" });
-});
+test.each([23, 73, 0.5])(
+  "a retention of %d hours is refused, unless it is spelled out",
+  async (retentionHours) => {
+    const database = payments.process();
+    await expect(runOnce(database, chargeOf("r", { retentionHours }), charge)).rejects.toMatchObject({
+      code: "retention_out_of_range",
+    });
+    const meant = chargeOf(`r-${retentionHours}`, { retentionHours, allowUnsafeRetention: true });
+    expect(await runOnce(database, meant, charge)).toMatchObject({ outcome: "executed" });
+  },
+);
 
 test.each([24, 48, 72])("a record lives for its %d hours by the database's clock", async (retentionHours) => {
   const key = `lives-${retentionHours}`;

@@ -44,7 +44,7 @@ function messages(take: (message: Buffer) => void): (chunk: Buffer) => void {
 }
 
 function carries(message: Buffer, what: Committing): boolean {
-  const kind = String.fromCharCode(message[0] ?? 0);
+  const kind = String.fromCodePoint(message[0] ?? 0);
   return (kind === "Q" || kind === "P") && sent[what].test(message.subarray(header).toString("latin1"));
 }
 

@@ -31,7 +31,9 @@ export interface Payments extends AsyncDisposable {
 export async function paymentsDatabase(): Promise<Payments> {
   const test = await createDatabase();
   const admin = test.pool({ max: 4 });
-  await admin.query("create table payment (id bigserial primary key, key text not null, amount int not null)");
+  await admin.query(
+    "create table payment (id bigserial primary key, key text not null, amount int not null)",
+  );
   return {
     test,
     admin,
@@ -41,7 +43,9 @@ export async function paymentsDatabase(): Promise<Payments> {
       return rows;
     },
     records: async () => {
-      const { rows } = await admin.query<{ n: number }>("select count(*)::int as n from idemkit.idempotency_record");
+      const { rows } = await admin.query<{ n: number }>(
+        "select count(*)::int as n from idemkit.idempotency_record",
+      );
       return rows[0]?.n ?? 0;
     },
     [Symbol.asyncDispose]: test.drop,
