@@ -33,22 +33,6 @@ function own(folder) {
 }
 
 /**
- * @param {DataFolder} folder
- * @param {{ binDir: string, durable: boolean }} options
- */
-async function prepare(folder, options) {
-  const lock = own(folder);
-  try {
-    await stopLeftOver(folder);
-    initialise(folder, options);
-    return lock;
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
-/**
  * A free port can be taken by another before the server has it: then the next one.
  * @param {(port: number) => Promise<Postmaster>} run
  * @param {number | undefined} fixed
@@ -68,7 +52,6 @@ async function runOnPort(run, fixed) {
 /**
  * @typedef {object} Server what changes over the server's life, and what it is started with
  * @property {DataFolder} folder
- * @property {{ binDir: string, durable: boolean }} prepared
  * @property {(port: number, retryMs: number) => Promise<Postmaster>} run
  * @property {OwnerLock | undefined} lock
  * @property {Postmaster} postmaster
@@ -96,8 +79,11 @@ async function finish(server, end) {
  */
 async function startAgain(server, port) {
   if (!server.postmaster.hasExited()) return;
-  server.lock ??= await prepare(server.folder, server.prepared);
   try {
+    if (!server.lock) {
+      server.lock = own(server.folder);
+      await stopLeftOver(server.folder);
+    }
     server.postmaster = await server.run(port, retryMs);
   } catch (error) {
     release(server);
@@ -134,7 +120,7 @@ function controlsOf(server, port, removed) {
 
 /** @param {DataFolder} folder */
 function guardTemporary({ path }) {
-  return guardFolder([path, `${path}.log`, `${path}.owner`], { lockFile: `${path}/postmaster.pid` });
+  return guardFolder([path], { lockFile: `${path}/postmaster.pid` });
 }
 
 /**
@@ -149,12 +135,14 @@ export async function startPostgres(options) {
   /** @type {Server["run"]} */
   const run = (port, patienceMs) =>
     runPostmaster(folder, { binDir: prepared.binDir, port, settings: all }, { retryMs: patienceMs });
-  const lock = await prepare(folder, prepared);
+  const lock = own(folder);
   // Only now, since until then the folder may be another's.
   const callOff = temporary ? guardTemporary(folder) : () => {};
   try {
+    await stopLeftOver(folder);
+    initialise(folder, prepared);
     const { port, postmaster } = await runOnPort((given) => run(given, fixed ? 0 : retryMs), fixed);
-    return controlsOf({ folder, prepared, run, lock, postmaster }, port, callOff);
+    return controlsOf({ folder, run, lock, postmaster }, port, callOff);
   } catch (error) {
     lock.release();
     throw error;

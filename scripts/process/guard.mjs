@@ -28,12 +28,12 @@ export function guardProcess(pid, { signal }) {
 }
 
 /**
- * Removes the paths; waits, ten seconds at most, for `lockFile` to go first.
+ * Removes the paths, and what lies beside them under their name and a dot more; waits, ten seconds at most, for `lockFile` to go first.
  * @param {string[]} paths
  * @param {{ lockFile?: string }} [options]
  * @returns {() => void} calls the guard off
  */
 export function guardFolder(paths, { lockFile = "" } = {}) {
   const wait = 'i=0; while [ -n "$1" ] && [ -e "$1" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done';
-  return guard(`${wait}; shift; rm -rf "$@"`, [lockFile, ...paths]);
+  return guard(`${wait}; shift; for path; do rm -rf "$path" "$path".*; done`, [lockFile, ...paths]);
 }
