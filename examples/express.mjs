@@ -13,7 +13,9 @@ const pool = new pg.Pool({
   pipeline: true,
 });
 pool.on("error", (error) => console.warn(error.message));
-await pool.query("create table if not exists payment (id uuid primary key, payer text, amount numeric(19,4))");
+await pool.query(
+  "create table if not exists payment (id uuid primary key, payer text, amount numeric(19,4))",
+);
 
 // #region protect
 const database = fromPg(pool);
@@ -21,11 +23,14 @@ await migrate(database);
 const maintenance = startMaintenance(database);
 const idempotent = idempotency({ database, scope: (req) => req.get("x-customer") });
 
-app.post("/payments", idempotent({ operation: "charge" }, async (req, res, { tx, operationId }) => {
-  const { payer, amount } = req.body;
-  await tx.query("insert into payment values ($1, $2, $3)", [operationId, payer, amount]);
-  res.status(201).json({ id: operationId, payer, amount });
-}));
+app.post(
+  "/payments",
+  idempotent({ operation: "charge" }, async (req, res, { tx, operationId }) => {
+    const { payer, amount } = req.body;
+    await tx.query("insert into payment values ($1, $2, $3)", [operationId, payer, amount]);
+    res.status(201).json({ id: operationId, payer, amount });
+  }),
+);
 // #endregion
 
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {

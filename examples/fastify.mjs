@@ -12,7 +12,9 @@ const pool = new pg.Pool({
   pipeline: true,
 });
 pool.on("error", (error) => app.log.warn(error));
-await pool.query("create table if not exists payment (id uuid primary key, payer text, amount numeric(19,4))");
+await pool.query(
+  "create table if not exists payment (id uuid primary key, payer text, amount numeric(19,4))",
+);
 
 // #region protect
 const database = fromPg(pool);
@@ -20,11 +22,14 @@ await migrate(database);
 const maintenance = startMaintenance(database);
 const idempotent = idempotency({ database, scope: (request) => request.headers["x-customer"] });
 
-app.post("/payments", idempotent({ operation: "charge" }, async (request, reply, { tx, operationId }) => {
-  const { payer, amount } = request.body;
-  await tx.query("insert into payment values ($1, $2, $3)", [operationId, payer, amount]);
-  return reply.code(201).send({ id: operationId, payer, amount });
-}));
+app.post(
+  "/payments",
+  idempotent({ operation: "charge" }, async (request, reply, { tx, operationId }) => {
+    const { payer, amount } = request.body;
+    await tx.query("insert into payment values ($1, $2, $3)", [operationId, payer, amount]);
+    return reply.code(201).send({ id: operationId, payer, amount });
+  }),
+);
 // #endregion
 
 app.addHook("onClose", async () => {

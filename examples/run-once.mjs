@@ -6,7 +6,9 @@ import pg from "pg";
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, connectionTimeoutMillis: 5000 });
 const database = fromPg(pool);
 await migrate(database);
-await pool.query("create table if not exists customer_order (id uuid primary key, customer text, total numeric(19,4))");
+await pool.query(
+  "create table if not exists customer_order (id uuid primary key, customer text, total numeric(19,4))",
+);
 
 // #region run-once
 async function createOrder(customer, key, command) {

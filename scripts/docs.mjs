@@ -4,6 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { syncRegions } from "./doc-regions.mjs";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isCheck = process.argv.includes("--check");
 
@@ -80,6 +82,7 @@ const faults = [
     "The lifecycle of an operation",
     lifecycle(/** @type {Transition[]} */ (transitions)),
   ),
+  ...syncRegions(root, isCheck),
   ...compareCodes("docs/errors.md", Object.keys(/** @type {object} */ (errorCatalogue))),
 ];
 for (const fault of faults) console.error(fault);
