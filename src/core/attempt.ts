@@ -91,21 +91,47 @@ async function runOn<Tx>(
 /** One run of the handler, which may not take longer than `handlerTimeoutMs`. */
 async function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Promise<Completion> {
   const { identity, settings } = execution;
-  const controller = new AbortController();
-  const context: RunContext<Tx> = { tx, key: identity.key, operationId, signal: controller.signal };
+  const given = lazyAbort();
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new IdemkitError("handler_timed_out", { details: { operationId } });
-      controller.abort(error);
-      reject(error);
-    }, settings.handlerTimeoutMs);
-  });
+  const context: RunContext<Tx> = {
+    tx,
+    key: identity.key,
+    operationId,
+    get signal() {
+      return given.signal();
+    },
+  };
   try {
-    return await Promise.race([execution.run(context), timeout]);
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new IdemkitError("handler_timed_out", { details: { operationId } });
+        given.abort(error);
+        reject(error);
+      }, settings.handlerTimeoutMs);
+      execution.run(context).then(resolve, reject);
+    });
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Makes the signal only for a handler that asks for it: most do not, and it costs more than the rest of a run. */
+function lazyAbort(): { signal(): AbortSignal; abort(reason: unknown): void } {
+  let controller: AbortController | undefined;
+  let aborted: { readonly reason: unknown } | undefined;
+  return {
+    signal: () => {
+      if (controller === undefined) {
+        controller = new AbortController();
+        if (aborted !== undefined) controller.abort(aborted.reason);
+      }
+      return controller.signal;
+    },
+    abort: (reason) => {
+      aborted = { reason };
+      controller?.abort(reason);
+    },
+  };
 }
 
 async function keep<Tx>(

@@ -14,10 +14,13 @@ const maxDepth = 100;
  * @throws IdemkitError `command_number_unsafe`, `command_too_deep` or `command_not_json`, with the path in `details.at`.
  */
 export function canonicalJson(value: unknown): string {
-  return write(value, "", 0);
+  return write(value, []);
 }
 
-function write(given: unknown, path: string, depth: number): string {
+/** Where we are: the names and indexes on the way down, joined only for an error. Its length is the depth. */
+type Path = (string | number)[];
+
+function write(given: unknown, path: Path): string {
   const value = plain(given, path);
   switch (typeof value) {
     case "string":
@@ -32,64 +35,68 @@ function write(given: unknown, path: string, depth: number): string {
       throw notJson(typeof value, path);
   }
   if (value === null) return "null";
-  if (depth === maxDepth) throw new IdemkitError("command_too_deep", { details: { at: path } });
-  return Array.isArray(value) ? writeArray(value, path, depth + 1) : writeObject(value, path, depth + 1);
+  if (path.length === maxDepth) throw new IdemkitError("command_too_deep", { details: { at: textOf(path) } });
+  return Array.isArray(value) ? writeArray(value, path) : writeObject(value, path);
 }
 
-function plain(value: unknown, path: string): unknown {
+function plain(value: unknown, path: Path): unknown {
   if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
   const { toJSON } = value;
-  return typeof toJSON === "function" ? (Reflect.apply(toJSON, value, [path]) as unknown) : value;
+  return typeof toJSON === "function"
+    ? (Reflect.apply(toJSON, value, [String(path.at(-1) ?? "")]) as unknown)
+    : value;
 }
 
-function writeNumber(value: number, path: string): string {
+function writeNumber(value: number, path: Path): string {
   const unsafe = Number.isInteger(value) && !Number.isSafeInteger(value);
   if (unsafe || !Number.isFinite(value)) {
-    throw new IdemkitError("command_number_unsafe", {
-      detail: `at ${path || "/"}`,
-      details: { at: path || "/" },
-    });
+    const at = textOf(path);
+    throw new IdemkitError("command_number_unsafe", { detail: `at ${at}`, details: { at } });
   }
   // JSON.stringify writes −0 as 0, and numbers as ECMAScript does, which is what RFC 8785 asks for.
   return JSON.stringify(value);
 }
 
-function writeArray(value: readonly unknown[], path: string, depth: number): string {
+function writeArray(value: readonly unknown[], path: Path): string {
   let text = "[";
   for (let i = 0; i < value.length; i += 1) {
     if (i > 0) text += ",";
-    text += write(value[i], `${path}/${i}`, depth);
+    path.push(i);
+    text += write(value[i], path);
+    path.pop();
   }
   return `${text}]`;
 }
 
-function writeObject(value: object, path: string, depth: number): string {
+function writeObject(value: object, path: Path): string {
   refuseContainers(value, path);
   let text = "{";
-  for (const [name, member] of Object.entries(value).toSorted(byName)) {
+  // The default order of `sort` is that of UTF-16 units.
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name);
     if (member === undefined) continue;
     if (text.length > 1) text += ",";
-    text += `${JSON.stringify(name)}:${write(member, `${path}/${name}`, depth)}`;
+    path.push(name);
+    text += `${JSON.stringify(name)}:${write(member, path)}`;
+    path.pop();
   }
   return `${text}}`;
 }
 
-function byName([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : 1;
-}
-
 /**
- * Objects whose content `Object.entries` does not show (Map, Set, RegExp, URLSearchParams, boxed numbers) would all look
+ * Objects whose content `Object.keys` does not show (Map, Set, RegExp, URLSearchParams, boxed numbers) would all look
  * like `{}`: two commands, one fingerprint. Their tag tells them apart in every realm, which `instanceof` does not.
  */
-function refuseContainers(value: object, path: string): void {
-  const tag = Object.prototype.toString.call(value).slice("[object ".length, -1);
-  if (tag !== "Object") throw notJson(tag, path);
+function refuseContainers(value: object, path: Path): void {
+  const tag = Object.prototype.toString.call(value);
+  if (tag !== "[object Object]") throw notJson(tag.slice("[object ".length, -1), path);
 }
 
-function notJson(what: string, path: string): IdemkitError {
-  return new IdemkitError("command_not_json", {
-    detail: `${what} at ${path || "/"}`,
-    details: { at: path || "/" },
-  });
+function notJson(what: string, path: Path): IdemkitError {
+  const at = textOf(path);
+  return new IdemkitError("command_not_json", { detail: `${what} at ${at}`, details: { at } });
+}
+
+function textOf(path: Path): string {
+  return path.length === 0 ? "/" : path.map((step) => `/${step}`).join("");
 }

@@ -43,8 +43,7 @@ async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: st
   const operationId = execution.runtime.newId();
   const settings: AttemptSettings = { ...execution.settings, operationId };
   const claiming = claimed(execution, settings, known.finished.has(identity));
-  known.claiming.set(identity, claiming.then(shareable));
-  known.claiming.get(identity)?.catch(() => {}); // its owner sees the error; nobody else may be there
+  known.claiming.set(identity, claiming);
   let claim: Claim<Tx>;
   try {
     claim = await claiming;
@@ -56,10 +55,6 @@ async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: st
   const { attempt } = claim;
   const run = registered(known, identity, { fingerprint: execution.fingerprint, operationId });
   return { claim: "own", ended: () => run(() => runClaimed(execution, settings, attempt)) };
-}
-
-function shareable(claim: Claim<unknown>): SharedClaim {
-  return claim.claim === "claimed" ? { claim: "claimed" } : claim;
 }
 
 /** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, hash, timingSafeEqual } from "node:crypto";
 
 import { IdemkitError } from "../errors.ts";
 import { canonicalJson } from "./canonical-json.ts";
@@ -25,12 +25,16 @@ export function commandOf(given: unknown): Command {
  * @throws IdemkitError `command_number_unsafe`, `command_too_deep`, `command_not_json`.
  */
 export function fingerprintOf(command: Command, context: readonly string[] = []): Uint8Array {
-  const hash = createHash("sha256");
-  for (const part of context) hash.update(`${Buffer.byteLength(part)}:`).update(part, "utf8");
-  hash.update(`${command.kind}:`);
-  if (command.kind === "bytes") hash.update(command.value);
-  if (command.kind === "json") hash.update(canonicalJson(command.value), "utf8");
-  return Buffer.concat([versionByte, hash.digest()]);
+  const parts = context.map((part) => `${Buffer.byteLength(part)}:${part}`);
+  const head = `${parts.join("")}${command.kind}:`;
+  return Buffer.concat([versionByte, digestOf(head, command)]);
+}
+
+/** Text is hashed in one call, which costs half of what a hash object does. */
+function digestOf(head: string, command: Command): Buffer {
+  if (command.kind === "bytes") return createHash("sha256").update(head).update(command.value).digest();
+  const content = command.kind === "json" ? canonicalJson(command.value) : "";
+  return hash("sha256", head + content, "buffer");
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { IdemkitError } from "../errors.ts";
 import type { Identity } from "./ports.ts";
@@ -47,5 +47,5 @@ export function identityText({ scope, operation, key }: Identity): string {
  */
 export function lockOf(schema: string, identity: Identity): bigint {
   const text = `idemkit.command\0${schema.length}:${schema}${identityText(identity)}`;
-  return createHash("sha256").update(text, "utf8").digest().readBigInt64BE(0);
+  return hash("sha256", text, "buffer").readBigInt64BE(0);
 }

@@ -14,7 +14,7 @@ export interface Running {
   readonly settled: Promise<void>;
 }
 
-/** A claim as duplicates may share it: the attempt itself stays with the call that made the claim. */
+/** A claim as duplicates see it: the attempt itself stays with the call that made the claim. */
 export type SharedClaim = Exclude<Claim<unknown>, { claim: "claimed" }> | { readonly claim: "claimed" };
 
 /** The registry of one database object. */
@@ -29,13 +29,13 @@ export interface InProcess {
   readonly finished: RecentSet;
 }
 
-/** A set that forgets its oldest members. */
+/** A set that forgets its older members. */
 export interface RecentSet {
   add(member: string): void;
   has(member: string): boolean;
 }
 
-/** How many finished identities are remembered; at some hundred bytes each this stays around a megabyte. */
+/** How many finished identities are remembered at least; at some hundred bytes each this stays around a megabyte. */
 const remembered = 4096;
 
 const registries = new WeakMap<object, InProcess>();
@@ -54,16 +54,17 @@ export function inProcessOf<Tx>(database: Database<Tx>): InProcess {
   return made;
 }
 
-function recentSet(limit: number): RecentSet {
-  const members = new Set<string>();
+/** Two generations: the older one goes as a whole, since removing members one by one costs more than keeping them. */
+function recentSet(atLeast: number): RecentSet {
+  let young = new Set<string>();
+  let old = new Set<string>();
   return {
-    has: (member) => members.has(member),
+    has: (member) => young.has(member) || old.has(member),
     add: (member) => {
-      members.delete(member);
-      members.add(member);
-      if (members.size <= limit) return;
-      const [oldest] = members;
-      if (oldest !== undefined) members.delete(oldest);
+      young.add(member);
+      if (young.size < atLeast) return;
+      old = young;
+      young = new Set();
     },
   };
 }

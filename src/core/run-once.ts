@@ -67,7 +67,7 @@ export async function runOnce<Tx, T, S>(
   handler: (once: Once<Tx>) => Promise<T> | T,
 ): Promise<Outcome<S | Stored<T>>> {
   const { scope, operation, key } = command;
-  const codec: Codec<T, S | Stored<T>> = command.codec ?? jsonCodec<T>();
+  const codec: Codec<T, S | Stored<T>> = command.codec ?? (json as Codec<T, Stored<T>>);
   const settings = checked(command);
   const identity = { scope, operation, key };
   checkIdentity(identity);
@@ -79,8 +79,11 @@ export async function runOnce<Tx, T, S>(
   return outcomeOf(ended, codec, discarded);
 }
 
+const json = jsonCodec<unknown>();
+const optionNames: readonly string[] = [...operationOptionNames, "scope", "key", "command", "codec"];
+
 function checked(command: Command): ReturnType<typeof settingsOf> {
-  checkNames("runOnce", command, [...operationOptionNames, "scope", "key", "command", "codec"]);
+  checkNames("runOnce", command, optionNames);
   if (command.command === undefined) {
     throw invalid("command", "must be given: without it a changed retry could not be told from a true one");
   }
@@ -99,21 +102,27 @@ async function runHandler<Tx, T, V>(
   discarded: Discarded<V>,
 ): Promise<Completion> {
   let final = true;
-  const notFinal = (): void => {
-    final = false;
+  const once: Once<Tx> = {
+    tx: context.tx,
+    key: context.key,
+    operationId: context.operationId,
+    get signal() {
+      return context.signal;
+    },
+    notFinal: () => {
+      final = false;
+    },
   };
   try {
-    const value = codec.encode(await handler({ ...context, notFinal }));
+    const value = codec.encode(await handler(once));
     if (final) return { disposition: "keep", answer: answerOf(value) };
     discarded.value = codec.decode(value);
     return { disposition: "discard" };
   } catch (error) {
     if (!isRefusal(error) || !final) throw error;
-    return { disposition: "refuse", answer: answerOf(refusals.encode(error.value)) };
+    return { disposition: "refuse", answer: answerOf(json.encode(error.value)) };
   }
 }
-
-const refusals = jsonCodec<unknown>();
 
 function answerOf(body: Uint8Array): Answer {
   return { status: null, headers: [], body };
@@ -138,5 +147,5 @@ function finished<O extends "executed" | "replayed", V>(
   codec: Codec<never, V>,
 ): Finished<O, V, unknown> {
   if (disposition === "keep") return { outcome, disposition, operationId, value: codec.decode(body) };
-  return { outcome, disposition, operationId, refusal: refusals.decode(body) };
+  return { outcome, disposition, operationId, refusal: json.decode(body) };
 }

@@ -5,7 +5,6 @@ import type { Call, Connections, PostgresDatabase, Result, Row, Session } from "
 import { postgresDatabase } from "./database.ts";
 import { guardedClient } from "./guarded-client.ts";
 import type { Guard } from "./guarded-client.ts";
-import { rememberSession } from "./sessions.ts";
 import { sqlstateOf } from "./sqlstate.ts";
 
 /** The part of a result of `pg` that is read. */
@@ -17,9 +16,9 @@ interface PgResult {
 
 /** The part of a statement of `pg` that is written. */
 interface PgStatement {
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly text: string;
-  readonly values?: unknown[];
+  readonly values?: unknown[] | undefined;
 }
 
 /** The members of a `pg` client that are called, whichever version it is. */
@@ -32,6 +31,8 @@ export interface PgClient {
   getTransactionStatus?(): "I" | "T" | "E" | null;
   /** Since pg 8.22: whether statements are sent without waiting for the answers of earlier ones. */
   readonly pipeline?: boolean;
+  /** Where there is one, the statements of a flight leave in one packet. */
+  readonly connection?: { readonly stream?: { cork?(): void; uncork?(): void } };
 }
 
 /** The members of a `pg` pool that are called. */
@@ -82,9 +83,9 @@ export function fromPg<P extends PgPool>(
 
 function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connections<ClientOf<P>> {
   const statement = ({ name, text, values }: Call): PgStatement => ({
-    ...(prepared && name !== undefined ? { name } : {}),
+    name: prepared ? name : undefined,
     text,
-    ...(values === undefined ? {} : { values: [...values] }),
+    values: values as unknown[] | undefined, // which pg only reads
   });
   return {
     query: async (call) => {
@@ -105,7 +106,8 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
       const client = await connected(pool);
       const { session, run } = pgSession<ClientOf<P>>(client, statement);
       try {
-        const [, result] = await inOneFlight([run({ text: beginText(isolation) }), run(first)]);
+        const opening = { text: beginText(isolation) };
+        const [, result] = await inOneFlight(inOnePacket(client, () => [run(opening), run(first)] as const));
         return { session, first: result };
       } catch (error) {
         await session.rollback();
@@ -137,13 +139,28 @@ function resultOf({ rows, rowCount }: PgResult): Result {
  */
 async function inOneFlight<T extends readonly Promise<unknown>[]>(
   sent: readonly [...T],
-): Promise<Awaited2<T>> {
-  const settled = await Promise.allSettled(sent);
-  for (const each of settled) if (each.status === "rejected") throw each.reason;
-  return settled.map((each) => (each as PromiseFulfilledResult<unknown>).value) as Awaited2<T>;
+): Promise<AwaitedAll<T>> {
+  const failures: { readonly error: unknown }[] = [];
+  // Every one is listened to at once: one that fails before its turn comes is nobody's unhandled rejection.
+  const heard = sent.map((each, i) => each.catch((error: unknown) => void (failures[i] = { error })));
+  const values: unknown[] = [];
+  for (const each of heard) values.push(await each);
+  for (const failure of failures) if (failure !== undefined) throw failure.error;
+  return values as AwaitedAll<T>;
 }
 
-type Awaited2<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited<T[K]> };
+type AwaitedAll<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited<T[K]> };
+
+/** Holds the socket's writes back while statements are sent: each packet of its own wakes the server up once more. */
+function inOnePacket<T>({ connection }: PgClient, send: () => T): T {
+  const stream = connection?.stream;
+  stream?.cork?.();
+  try {
+    return send();
+  } finally {
+    stream?.uncork?.();
+  }
+}
 
 interface PgSession<Tx> {
   readonly session: Session<Tx> & {
@@ -160,7 +177,6 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
   // Without a listener an `error` of a connection that dies between two statements ends the process.
   const onError = (error: Error): void => void (broken ??= error);
   client.on("error", onError);
-  const tx = guardedClient(client, guard);
 
   const run = async (call: Call): Promise<Result> => resultOf(await answered(client.query(statement(call))));
   const release = (error?: Error): void => {
@@ -170,7 +186,8 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
     client.release(broken ?? error ?? false);
   };
   const session: PgSession<Tx>["session"] = {
-    tx: tx as unknown as Tx, // the pool's own client type, of which PgClient is the part we call
+    // The pool's own client type, of which PgClient is the part we call.
+    tx: guardedClient(client, guard) as unknown as Tx,
     giveBack: release,
     get broken() {
       return broken;
@@ -194,7 +211,7 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
       if (!released) await endAborted(client, release);
     },
   };
-  rememberSession(tx, session);
+  guard.session = session;
   return { session, run };
 }
 
@@ -216,7 +233,9 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
 async function flown(client: PgClient, statements: readonly PgStatement[]): Promise<readonly PgResult[]> {
   const send = (each: PgStatement): Promise<PgResult> => answered(client.query(each));
   const last = { text: "commit" };
-  if (client.pipeline === true) return inOneFlight([...statements, last].map(send));
+  if (client.pipeline === true) {
+    return inOneFlight(inOnePacket(client, () => [...statements, last].map(send)));
+  }
   for (const each of statements) await send(each);
   return [await send(last)];
 }

@@ -1,9 +1,13 @@
 import { IdemkitError } from "../errors.ts";
+import type { Session } from "./connections.ts";
+import { sessionKey } from "./sessions.ts";
 import { controlsTransaction } from "./transaction-control.ts";
 
 /** Why a guarded client refuses, or nothing while its transaction is open. */
 export interface Guard {
   closed: boolean;
+  /** The session that the client is part of. */
+  session?: Session<unknown>;
 }
 
 type Query = (...given: readonly unknown[]) => unknown;
@@ -13,9 +17,11 @@ type Query = (...given: readonly unknown[]) => unknown;
  * operation has ended, since the released client goes to the next request. Members other than these are the client's.
  */
 export function guardedClient<C extends object>(client: C, guard: Guard): C {
+  const query = guardedQuery(client, guard);
   return new Proxy(client, {
     get(target, member) {
-      if (member === "query") return guardedQuery(target, guard);
+      if (member === "query") return query;
+      if (member === sessionKey) return guard.session;
       if (member === "release" || member === "end" || member === "connect") return refuseControl;
       const value: unknown = Reflect.get(target, member, target);
       return typeof value === "function" ? (value.bind(target) as unknown) : value;

@@ -11,19 +11,32 @@ import { IdemkitError } from "../errors.ts";
 import type { Call, Connections, Result, Row, Session } from "./connections.ts";
 import { classify, sqlstateOf } from "./sqlstate.ts";
 import { statementOf } from "./statement.ts";
+import type { Statement } from "./statement.ts";
 
 const undefinedTable = new Set(["42P01", "3F000"]);
 const notNullViolation = "23502";
 
-/** The protocol of PROTOCOLS section 1 over the statement port. */
-export function recordStore<Tx>(connections: Connections<Tx>, schema: string): RecordStore<Tx> {
-  const statements = {
+interface Statements {
+  readonly claim: Statement;
+  readonly claimUnread: Statement;
+  readonly find: Statement;
+  readonly finish: Statement;
+  readonly refuse: Statement;
+}
+
+function statementsOf(schema: string): Statements {
+  return {
     claim: statementOf("claim", schema),
     claimUnread: statementOf("claim-unread", schema),
     find: statementOf("find", schema),
     finish: statementOf("finish", schema),
     refuse: statementOf("refuse", schema),
   };
+}
+
+/** The protocol of PROTOCOLS section 1 over the statement port. */
+export function recordStore<Tx>(connections: Connections<Tx>, schema: string): RecordStore<Tx> {
+  const statements = statementsOf(schema);
   // Whether sessions are serializable by default is learnt from the first claim.
   let serializableByDefault = false;
 
@@ -42,6 +55,23 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     return { ...statements.claim, values: [identity.scope, identity.operation, identity.key, ...bounds] };
   }
 
+  function finishing(
+    identity: Identity,
+    { retentionMs }: AttemptSettings,
+  ): (record: OperationRecord) => Call {
+    return (record) => {
+      const { operationId, fingerprint, disposition } = record;
+      const values = [
+        ...keyOf(identity),
+        operationId,
+        fingerprint,
+        disposition,
+        ...rest(record, retentionMs),
+      ];
+      return { ...statements.finish, values };
+    };
+  }
+
   async function claim(identity: Identity, settings: AttemptSettings): Promise<Claim<Tx>> {
     const { isolation } = settings;
     const unread = isolation === "serializable" || (isolation === undefined && serializableByDefault);
@@ -52,46 +82,35 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     );
     const row = onlyRow(first);
     if (isolation === undefined) serializableByDefault = row["isolation"] === "serializable";
-    if (row["locked"] === true) return { claim: "claimed", attempt: attemptOn(session, identity, settings) };
+    if (row["locked"] === true) {
+      return { claim: "claimed", attempt: attemptOn(session, finishing(identity, settings)) };
+    }
     void session.rollback(); // the answer need not wait for it
     return row["locked"] === false ? { claim: "locked" } : { claim: "found", record: recordOf(row) };
-  }
-
-  function attemptOn(session: Session<Tx>, identity: Identity, settings: AttemptSettings): Attempt<Tx> {
-    return {
-      tx: session.tx,
-      get lost() {
-        return session.broken;
-      },
-      failedBy: (error) =>
-        session.broken !== undefined ||
-        (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
-      rollback: session.rollback,
-      finish: (record) => {
-        const { operationId, fingerprint, disposition } = record;
-        const values = [...keyOf(identity), operationId, fingerprint, disposition];
-        return decided(
-          session.commit({
-            ...statements.finish,
-            values: [...values, ...rest(record, settings.retentionMs)],
-          }),
-        );
-      },
-    };
   }
 
   return {
     find,
     claim,
     refuse: (identity, record, retentionMs) => {
-      const values = [
-        ...keyOf(identity),
-        record.operationId,
-        record.fingerprint,
-        ...rest(record, retentionMs),
-      ];
+      const { operationId, fingerprint } = record;
+      const values = [...keyOf(identity), operationId, fingerprint, ...rest(record, retentionMs)];
       return decided(connections.query({ ...statements.refuse, values }));
     },
+  };
+}
+
+/** The open attempt on a session that holds the claim; `finish` makes the statement that decides. */
+function attemptOn<Tx>(session: Session<Tx>, finish: (record: OperationRecord) => Call): Attempt<Tx> {
+  return {
+    tx: session.tx,
+    get lost() {
+      return session.broken;
+    },
+    failedBy: (error) =>
+      session.broken !== undefined || (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
+    rollback: session.rollback,
+    finish: (record) => decided(session.commit(finish(record))),
   };
 }
 
@@ -106,11 +125,13 @@ function rest({ status, headers, body }: OperationRecord, retentionMs: number): 
 /** Reads the answer of the asserting insert: which column was null tells what happened. */
 async function decided(sent: Promise<unknown>): Promise<"committed" | "superseded"> {
   try {
-    await reached(sent);
+    await sent;
     return "committed";
-  } catch (error) {
-    if (sqlstateOf(error) !== notNullViolation || columnOf(error, "table") !== "idempotency_record")
+  } catch (cause) {
+    const error = toldAsMissing(cause);
+    if (sqlstateOf(error) !== notNullViolation || columnOf(error, "table") !== "idempotency_record") {
       throw error;
+    }
     const column = columnOf(error, "column");
     if (column === "fingerprint") return "superseded";
     if (column === "operation_id") throw new IdemkitError("transaction_ended", { cause: error });
@@ -122,9 +143,12 @@ async function reached<T>(sent: Promise<T>): Promise<T> {
   try {
     return await sent;
   } catch (cause) {
-    if (undefinedTable.has(sqlstateOf(cause) ?? "")) throw new IdemkitError("schema_missing", { cause });
-    throw cause;
+    throw toldAsMissing(cause);
   }
+}
+
+function toldAsMissing(cause: unknown): unknown {
+  return undefinedTable.has(sqlstateOf(cause) ?? "") ? new IdemkitError("schema_missing", { cause }) : cause;
 }
 
 function columnOf(error: unknown, member: "column" | "table"): unknown {
@@ -135,8 +159,9 @@ function columnOf(error: unknown, member: "column" | "table"): unknown {
 
 function onlyRow({ rows }: Result): Row {
   const [row] = rows;
-  if (row === undefined)
+  if (row === undefined) {
     throw new IdemkitError("idempotency_unavailable", { detail: "the claim returned no row" });
+  }
   return row;
 }
 

@@ -1,17 +1,17 @@
 import { IdemkitError } from "../errors.ts";
 import type { Session } from "./connections.ts";
 
-const sessions = new WeakMap<object, Session<unknown>>();
-let savepoints = 0;
+/**
+ * The member of a guarded client that leads functions that take a `tx` to its session. Not a WeakMap: one entry for
+ * every command made the garbage collector's work a third of idemkit's CPU time.
+ */
+export const sessionKey: unique symbol = Symbol("idemkit.session");
 
-/** Remembers the session behind a guarded client, so that functions that take a `tx` find it. */
-export function rememberSession(tx: object, session: Session<unknown>): void {
-  sessions.set(tx, session);
-}
+let savepoints = 0;
 
 /** The session behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
 export function sessionOf(tx: object): Session<unknown> | undefined {
-  return sessions.get(tx);
+  return Reflect.get(tx, sessionKey) as Session<unknown> | undefined;
 }
 
 /**
@@ -21,8 +21,9 @@ export function sessionOf(tx: object): Session<unknown> | undefined {
  */
 export async function savepoint<T>(tx: object, work: () => Promise<T>): Promise<T> {
   const session = sessionOf(tx);
-  if (session === undefined)
+  if (session === undefined) {
     throw new IdemkitError("transaction_closed", { detail: "savepoint needs a handler's tx" });
+  }
   savepoints += 1;
   const name = `idemkit_${savepoints}`;
   await session.run({ text: `savepoint ${name}` });
