@@ -45,7 +45,10 @@ export interface ExpressIdempotent<Tx> {
  */
 export function idempotency<Tx>(binding: ExpressIdempotencyOptions<Tx>): ExpressIdempotent<Tx> {
   checkBinding(binding);
-  const idempotent = (options: ExpressRouteOptions, handler: AnyHandler): ExpressHandler<Request, Response> => {
+  const idempotent = (
+    options: ExpressRouteOptions,
+    handler: AnyHandler,
+  ): ExpressHandler<Request, Response> => {
     const route = routeOf(binding, options);
     return async (req, res, next) => {
       let handed = false;
@@ -75,7 +78,13 @@ interface Served<Tx> {
   handOver(error: unknown): void;
 }
 
-function exchangeOf<Tx>({ route, req, res, handler, handOver }: Served<Tx>): ReturnType<typeof gatedExchange<Tx>> {
+function exchangeOf<Tx>({
+  route,
+  req,
+  res,
+  handler,
+  handOver,
+}: Served<Tx>): ReturnType<typeof gatedExchange<Tx>> {
   let spare: unknown;
   return gatedExchange(route, {
     res,

@@ -90,7 +90,9 @@ function commandIn(
   body: Buffer,
   command: FetchRouteOptions["command"],
 ): Command | Promise<Command> {
-  return command === undefined ? bytesCommand(bodyHeaders(request.headers), body) : givenCommand(command(request.bodyUsed ? request : request.clone()));
+  return command === undefined
+    ? bytesCommand(bodyHeaders(request.headers), body)
+    : givenCommand(command(request.bodyUsed ? request : request.clone()));
 }
 
 /** The headers that tell of the body. */

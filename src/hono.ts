@@ -41,7 +41,9 @@ export function idempotency<Tx>(binding: HonoIdempotencyOptions<Tx>): HonoIdempo
   const idempotent = (options: HonoRouteOptions): MiddlewareHandler => {
     const route = routeOf(binding, options, ["maxRequestBytes"]);
     return async function idempotentRoute(c, next) {
-      const incoming = incomingOf(c, binding.scope, () => commandOfContext(c, options.command, route.maxRequestBytes));
+      const incoming = incomingOf(c, binding.scope, () =>
+        commandOfContext(c, options.command, route.maxRequestBytes),
+      );
       await serve(route, incoming, honoExchange<Tx>(route, c, next));
     };
   };
@@ -88,7 +90,9 @@ async function bodyOf(c: Context, headers: BodyHeaders): Promise<ArrayBuffer> {
   if (isJson(headers) && !req.raw.bodyUsed) return Uint8Array.from(Buffer.from(await req.text())).buffer;
   if (!req.raw.bodyUsed) return req.raw.clone().arrayBuffer();
   if (Object.keys(req.bodyCache).some((name) => readable.includes(name))) return req.arrayBuffer();
-  throw new IdemkitError("command_body_unread", { detail: "read it through c.req, before or after this middleware" });
+  throw new IdemkitError("command_body_unread", {
+    detail: "read it through c.req, before or after this middleware",
+  });
 }
 
 /** Demands and checks an `Idempotency-Key`, for handlers below that call `runOnce` with `c.var.idempotencyKey`. */

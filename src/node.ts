@@ -98,7 +98,13 @@ interface Served<Tx> {
 }
 
 function exchangeOf<Tx>({ route, res, invoke, handOver }: Served<Tx>): ReturnType<typeof gatedExchange<Tx>> {
-  return gatedExchange(route, { res, invoke, handOver, prepare: () => {}, deliver: (value) => sendValue(res, value) });
+  return gatedExchange(route, {
+    res,
+    invoke,
+    handOver,
+    prepare: () => {},
+    deliver: (value) => sendValue(res, value),
+  });
 }
 
 /** Bytes as they are, anything else as JSON. */
@@ -152,7 +158,9 @@ function originalUrlOf(req: IncomingMessage): string {
 export function requireIdempotencyKey<
   Req extends NodeRequest = IncomingMessage,
   Res extends NodeResponse = ServerResponse,
->(handler: (req: Req, res: Res, given: { readonly key: string }) => unknown): (req: Req, res: Res) => unknown {
+>(
+  handler: (req: Req, res: Res, given: { readonly key: string }) => unknown,
+): (req: Req, res: Res) => unknown {
   return (req, res) => {
     let key: string;
     try {

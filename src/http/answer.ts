@@ -45,5 +45,10 @@ export function answerOfRecord({ status, headers, body }: OperationRecord, repla
 
 /** A problem as bytes. */
 export function answerOfProblem({ status, headers, body }: Problem): OwnAnswer {
-  return { kind: "problem", status, headers: Object.entries(headers), body: Buffer.from(JSON.stringify(body)) };
+  return {
+    kind: "problem",
+    status,
+    headers: Object.entries(headers),
+    body: Buffer.from(JSON.stringify(body)),
+  };
 }

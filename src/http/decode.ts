@@ -30,7 +30,11 @@ export function codingsOf(headers: OutgoingHttpHeaders): readonly string[] {
  * @throws IdemkitError `response_unsupported` for a coding that Node doesn't know or bytes that are not in it;
  * `response_too_large`.
  */
-export async function decoded(body: Buffer, codings: readonly string[], maxOutputLength: number): Promise<Buffer> {
+export async function decoded(
+  body: Buffer,
+  codings: readonly string[],
+  maxOutputLength: number,
+): Promise<Buffer> {
   let bytes = body;
   for (const coding of codings.toReversed()) {
     const decoder = decoders[coding];

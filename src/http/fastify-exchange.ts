@@ -127,7 +127,8 @@ function replyShadows(reply: FastifyReply): ReplyShadows {
  */
 async function replay(reply: FastifyReply, answer: OwnAnswer, stored: ReadonlySet<string>): Promise<void> {
   const gate = closeGate(reply.raw, Number.MAX_SAFE_INTEGER);
-  const plain = (): Capture => ownCapture(answer, { ...gate.base.headers, ...reply.getHeaders() } as Capture["headers"]);
+  const plain = (): Capture =>
+    ownCapture(answer, { ...gate.base.headers, ...reply.getHeaders() } as Capture["headers"]);
   try {
     reply.code(answer.status).headers(grouped(answer.headers));
     void (answer.body.length === 0 ? reply.send() : reply.send(Buffer.from(answer.body)));
@@ -144,7 +145,11 @@ async function recordWins(answer: OwnAnswer, sent: Capture, stored: ReadonlySet<
   const headers = { ...sent.headers };
   for (const name of stored) delete headers[name];
   if (!sameBytes) delete headers["content-encoding"];
-  return { status: own.status, headers: { ...headers, ...own.headers }, body: sameBytes ? sent.body : own.body };
+  return {
+    status: own.status,
+    headers: { ...headers, ...own.headers },
+    body: sameBytes ? sent.body : own.body,
+  };
 }
 
 async function decodesTo(body: Buffer, codings: readonly string[], expected: Buffer): Promise<boolean> {

@@ -37,7 +37,8 @@ const shadows = {
     const state = stateOf(this);
     if (state === undefined || state.begun || isInformational(status)) return this;
     checkStatus(status);
-    const [reason, headers] = typeof rest[0] === "string" ? [rest[0], rest[1]] : [undefined, rest[0] ?? rest[1]];
+    const [reason, headers] =
+      typeof rest[0] === "string" ? [rest[0], rest[1]] : [undefined, rest[0] ?? rest[1]];
     setHeaders(this, headers);
     this.statusCode = status;
     state.begin(status, reason ?? this.statusMessage ?? "", { ...this.getHeaders() });
@@ -50,7 +51,8 @@ const shadows = {
       state.append(chunk, rest[0]);
     }
     later(callbackIn(rest));
-    return true;
+    // What can't be kept holds its source up: one that never ends would keep the event loop for itself.
+    return state !== undefined && !state.failed;
   },
   end(this: Gated, ...given: unknown[]): Gated {
     const state = stateOf(this);
@@ -71,7 +73,8 @@ const shadows = {
   /** An error of a stream that is piped here; the response is not gone, so that the error can still be rendered. */
   destroy(this: Gated, error?: Error): Gated {
     const state = stateOf(this);
-    if (state?.ended === false) state.fail(error ?? new Error("the response was destroyed before it was complete"));
+    if (state?.ended === false)
+      state.fail(error ?? new Error("the response was destroyed before it was complete"));
     return this;
   },
   addTrailers(this: Gated): void {
@@ -159,7 +162,12 @@ function isHttp1(res: Gated): boolean {
 /** Swallows changes to headers that have been sent, where Node would throw into a callback that nobody guards. */
 export function swallowHeaders(res: ServerResponse): void {
   const swallow = (): ServerResponse => res;
-  Object.assign(res, { setHeader: swallow, appendHeader: swallow, removeHeader: swallow, setHeaders: swallow });
+  Object.assign(res, {
+    setHeader: swallow,
+    appendHeader: swallow,
+    removeHeader: swallow,
+    setHeaders: swallow,
+  });
   Object.assign(res, { writeHead: swallow, flushHeaders: swallow });
 }
 
@@ -201,7 +209,8 @@ function setPairs(res: Gated, flat: readonly unknown[]): void {
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const name = String(flat[i]);
     const value = flat[i + 1] as OutgoingHttpHeader;
-    if (seen.has(name.toLowerCase())) res.appendHeader(name, typeof value === "number" ? String(value) : value);
+    if (seen.has(name.toLowerCase()))
+      res.appendHeader(name, typeof value === "number" ? String(value) : value);
     else res.setHeader(name, value);
     seen.add(name.toLowerCase());
   }

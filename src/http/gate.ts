@@ -42,7 +42,11 @@ export interface Base {
 /** Raises the gate over a response. */
 export function closeGate(given: ServerResponse, maxBytes: number): Gate {
   const res = given as Gated;
-  const base = { status: res.statusCode, statusMessage: res.statusMessage ?? "", headers: { ...res.getHeaders() } };
+  const base = {
+    status: res.statusCode,
+    statusMessage: res.statusMessage ?? "",
+    headers: { ...res.getHeaders() },
+  };
   const state = gateState(maxBytes);
   shadow(res, state);
   return {

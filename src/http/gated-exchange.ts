@@ -100,5 +100,9 @@ export function sendOwn(res: ServerResponse, answer: OwnAnswer): void {
 
 /** The same beside other headers. */
 export function ownCapture({ status, headers, body }: OwnAnswer, base: Capture["headers"]): Capture {
-  return { status, headers: { ...base, ...grouped(headers) }, body: Buffer.from(body.buffer, body.byteOffset, body.length) };
+  return {
+    status,
+    headers: { ...base, ...grouped(headers) },
+    body: Buffer.from(body.buffer, body.byteOffset, body.length),
+  };
 }

@@ -16,7 +16,8 @@ export function honoExchange<Tx>(route: Route<Tx>, c: Context, next: Next): Exch
 
   async function attempt(): Promise<Capture> {
     await next();
-    if (c.error === undefined && !c.finalized) throw new Error("the handler of a protected route returned no response");
+    if (c.error === undefined && !c.finalized)
+      throw new Error("the handler of a protected route returned no response");
     const capture = await captureOf(c.res, route.maxResponseBytes);
     if (c.error === undefined) return capture;
     thrown = { error: c.error, capture };
@@ -24,14 +25,19 @@ export function honoExchange<Tx>(route: Route<Tx>, c: Context, next: Next): Exch
   }
 
   /** Replaces the response without the merge of headers that assigning to `c.res` does. */
-  function replace(response: Response | undefined): void {
+  function replace(response: Response): void {
     c.res = undefined;
-    if (response !== undefined) c.res = response;
+    c.res = response;
+  }
+
+  /** The headers of middleware before this one; reading `c.res` gathers those that were only announced. */
+  function baseHeaders(): Headers {
+    return new Headers(base ?? c.res.headers);
   }
 
   return {
     attempt: async (once) => {
-      base = new Headers(c.res.headers);
+      base = baseHeaders();
       c.set("once", once);
       pending = true;
       try {
@@ -44,14 +50,17 @@ export function honoExchange<Tx>(route: Route<Tx>, c: Context, next: Next): Exch
     canRunAgain: () => false, // `next()` can be called once
     render: async (error) => {
       if (thrown !== undefined && thrown.error === error) return thrown.capture;
+      // COMMIT failed: `app.onError` will render it, without the headers that the handler has set.
+      replace(new Response(null, { headers: baseHeaders() }));
       throw error;
     },
     engaged: () => false,
     sendCapture: (capture) => replace(responseOf(capture)),
     sendAnswer: (answer) => {
-      // Headers of middleware before this one stay, those of the handler go.
-      if (base !== undefined) replace(new Response(null, { headers: base }));
-      c.res = ownResponse(answer);
+      const own = ownResponse(answer);
+      const headers = baseHeaders();
+      for (const [name, value] of own.headers) headers.set(name, value);
+      replace(new Response(own.body, { status: own.status, headers }));
     },
   };
 }

@@ -17,7 +17,8 @@ export function copyOfInput(value: unknown, depth = 0): unknown {
 }
 
 function copyOfObject(value: object, prototype: object | null, depth: number): object {
-  const copy: Record<string, unknown> = prototype === null ? (Object.create(null) as Record<string, unknown>) : {};
+  const copy: Record<string, unknown> =
+    prototype === null ? (Object.create(null) as Record<string, unknown>) : {};
   for (const [name, member] of Object.entries(value)) {
     // An assignment to `__proto__` would set the prototype instead of a member.
     if (name === "__proto__") Object.defineProperty(copy, name, memberOf(copyOfInput(member, depth)));

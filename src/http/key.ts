@@ -46,7 +46,8 @@ export function keyOfNode({ headers, rawHeaders }: NodeHeaders): string | undefi
   const header = headers[keyHeader];
   if (header === undefined) return undefined;
   if (typeof header !== "string") throw new IdemkitError("idempotency_key_malformed");
-  if (header.includes(",") && isRepeated(rawHeaders ?? [])) throw new IdemkitError("idempotency_key_malformed");
+  if (header.includes(",") && isRepeated(rawHeaders ?? []))
+    throw new IdemkitError("idempotency_key_malformed");
   return keyOf(header);
 }
 
