@@ -93,6 +93,12 @@ describe.each([false, true])("pipeline: %s", (pipeline) => {
     );
   });
 
+  test("a COMMIT that PostgreSQL turned into a roll-back is no success", async () => {
+    const { session } = await payments.process({ pipeline }).connections.begin({ text: "select 1" });
+    session.tx.query("select 1 / 0").catch(() => undefined);
+    await expect(session.commit()).rejects.toMatchObject({ code: "transaction_aborted" });
+  });
+
   test("a constraint that fails at COMMIT leaves nothing behind", async () => {
     await failsWith(
       at("deferred"),

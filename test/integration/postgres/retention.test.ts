@@ -1,5 +1,5 @@
 import { runOnce, startMaintenance } from "idemkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 import { startCluster, until } from "../../support/index.ts";
 import { charge, chargeOf, isolations, paymentsDatabase } from "./support/payments.ts";
@@ -92,10 +92,10 @@ describe.each(isolations)("under %s", (isolation) => {
 });
 
 /** One round of a cleaner, and what it deleted. */
-async function oneRound(batchSize = 1000): Promise<number> {
+async function oneRound(batchSize = 1000, database = payments.process()): Promise<number> {
   let running: ReturnType<typeof startMaintenance> | undefined;
   const count = await new Promise<number>((resolve) => {
-    running = startMaintenance(payments.process(), { batchSize, logger: quiet, onDeleted: resolve });
+    running = startMaintenance(database, { batchSize, logger: quiet, onDeleted: resolve });
   });
   await running?.stop();
   return count;
@@ -122,7 +122,18 @@ async function left(prefix: string): Promise<number> {
 
 test("the cleaner deletes every expired record, batch by batch, and no live one", async () => {
   await seed("batches-", 250, 30);
-  expect(await oneRound(100)).toBe(250);
+  const batches: number[] = [];
+  const database = payments.process();
+  const { query } = database.connections;
+  Object.assign(database.connections, {
+    query: async (call: Parameters<typeof query>[0]) => {
+      const result = await query(call);
+      batches.push(result.count);
+      return result;
+    },
+  });
+  expect(await oneRound(100, database)).toBe(250);
+  expect(batches).toEqual([100, 100, 50]);
   expect(await left("batches-")).toBe(30);
 });
 
@@ -190,6 +201,23 @@ test.each([23, 73, 0.5])(
     expect(await runOnce(database, meant, charge)).toMatchObject({ outcome: "executed" });
   },
 );
+
+test("a process whose own clock is ten days ahead or behind neither shortens a record's life nor lengthens it", async () => {
+  for (const days of [-10, 10]) {
+    const key = `clock-${days}`;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + days * 86_400_000 });
+    try {
+      await runOnce(payments.process(), chargeOf(key), charge);
+      expect(await runOnce(payments.process(), chargeOf(key), charge)).toMatchObject({ outcome: "replayed" });
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await oneRound()).toBe(0);
+    expect(await runOnce(payments.process(), chargeOf(key), charge)).toMatchObject({ outcome: "replayed" });
+    await expire(key);
+    expect(await runOnce(payments.process(), chargeOf(key), charge)).toMatchObject({ outcome: "executed" });
+  }
+});
 
 test.each([24, 48, 72])("a record lives for its %d hours by the database's clock", async (retentionHours) => {
   const key = `lives-${retentionHours}`;
