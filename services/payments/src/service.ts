@@ -1,10 +1,11 @@
-import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { FastifyBaseLogger } from "fastify";
 import { startMaintenance } from "idemkit";
 import type { PostgresDatabase } from "idemkit";
 import { createRemoteJWKSet } from "jose";
 import type { Pool, PoolClient } from "pg";
 import { createApp } from "./adapters/in/http/app.ts";
 import { createAuthenticator } from "./adapters/in/http/authentication.ts";
+import { closable } from "./adapters/in/http/close-server.ts";
 import type { Config } from "./config.ts";
 
 export interface ServiceOptions {
@@ -35,24 +36,13 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       keys: createRemoteJWKSet(config.jwksUrl),
     }),
   });
+  const close = closable(app);
   const url = await app.listen({ host: config.host, port: config.port });
   const maintenance = startMaintenance(database);
   const stop = async (): Promise<void> => {
-    await close(app);
+    await close();
     await maintenance.stop();
     await pool.end();
   };
   return { url, stop: () => (stopped ??= stop()) };
-};
-
-const IDLE_CHECK_MS = 50;
-
-/** A connection whose last request ends while the server closes is kept alive by Node, and would hold the close up. */
-const close = async (app: FastifyInstance): Promise<void> => {
-  const idleCheck = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS);
-  try {
-    await app.close();
-  } finally {
-    clearInterval(idleCheck);
-  }
 };

@@ -1,13 +1,14 @@
 import type { Stage } from "./stage.ts";
 import { until } from "../../support/index.ts";
 
-/** A lock on an order's row, which stops a charge of it in the middle of its transaction. */
+/** A lock that stops a charge inside its transaction. */
 export interface RowLock {
   /** Waits until a transaction of the service is waiting for this lock, and gives its server process. */
   victim(): Promise<number>;
   release(): Promise<void>;
 }
 
+/** A lock on the order's row, which a charge of it waits for in the middle. */
 export const lockOrder = async (stage: Stage, orderId: string): Promise<RowLock> => {
   const holder = await stage.pool.connect();
   // A test that fails drops the database under it, which must not hide why it failed.
@@ -33,6 +34,28 @@ const waiterOf = async (stage: Stage, holder: number | undefined): Promise<numbe
     values: [holder],
   });
   return rows[0]?.pid;
+};
+
+/** A lock that every transaction with a payment waits for at its COMMIT. */
+export const lockCommits = async (stage: Stage): Promise<RowLock> => {
+  await stage.pool.query(`
+    create function public.wait_at_commit() returns trigger language plpgsql as
+      'begin perform pg_advisory_xact_lock(1); return null; end';
+    create constraint trigger wait_at_commit after insert on public.payment
+      deferrable initially deferred for each row execute function public.wait_at_commit()`);
+  const holder = await stage.pool.connect();
+  const { rows } = await holder.query<{ pid: number }>(
+    "select pg_backend_pid() as pid from pg_advisory_lock(1)",
+  );
+  const release = async (): Promise<void> => {
+    await holder.query("select pg_advisory_unlock(1)");
+    holder.release();
+    await stage.pool.query("drop function public.wait_at_commit cascade");
+  };
+  return {
+    victim: () => until(() => waiterOf(stage, rows[0]?.pid), { what: "a charge that waits at its COMMIT" }),
+    release,
+  };
 };
 
 /** Waits until that server process has ended, and its transaction with it. */

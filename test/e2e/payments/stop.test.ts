@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../support/index.ts";
 import { ask, countPayments, newShopper } from "./client.ts";
-import { lockOrder } from "./row-lock.ts";
+import type { ChargeBody } from "./client.ts";
+import { lockCommits, lockOrder } from "./row-lock.ts";
 import { openStage, unique } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
@@ -13,27 +16,40 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 describe("a service that is told to stop", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)(
-    "finishes on %s what is running, and ends with code 0",
-    async (signal) => {
-      const { url, process: service } = await stage.startReplica();
-      const { token, charge } = await newShopper(stage, url);
-      const lock = await lockOrder(stage, charge.orderId);
-      const running = ask(`${url}/payments`, { token, key: unique("key"), body: charge });
-      await lock.victim();
-      const ended = service.kill(signal);
-      const refused = () =>
-        ask(`${url}/health`).then(
-          () => false,
-          () => true,
-        );
-      await until(refused, { what: "no new requests are taken" });
-      await lock.release();
-      expect((await running).status).toBe(201);
-      expect(await ended).toEqual({ code: 0, signal: null });
-      expect(await countPayments(stage, charge.orderId)).toBe(1);
-    },
-  );
+  const inTheMiddle = (charge: ChargeBody) => lockOrder(stage, charge.orderId);
+  const atCommit = () => lockCommits(stage);
+
+  test.each([
+    ["SIGTERM", "waits in the middle of its transaction", inTheMiddle],
+    ["SIGINT", "waits in the middle of its transaction", inTheMiddle],
+    ["SIGTERM", "waits at its COMMIT", atCommit],
+  ] as const)("finishes on %s a request that %s, and ends with code 0", async (signal, _where, hold) => {
+    const { url, process: service } = await stage.startReplica();
+    const { token, charge } = await newShopper(stage, url);
+    const lock = await hold(charge);
+    const running = ask(`${url}/payments`, { token, key: unique("key"), body: charge });
+    await lock.victim();
+    const ended = service.kill(signal);
+    const refused = () =>
+      ask(`${url}/health`).then(
+        () => false,
+        () => true,
+      );
+    await until(refused, { what: "no new requests are taken" });
+    await lock.release();
+    expect((await running).status).toBe(201);
+    expect(await ended).toEqual({ code: 0, signal: null });
+    expect(await countPayments(stage, charge.orderId)).toBe(1);
+  });
+});
+
+test("a service that is told to stop doesn't wait for a connection that was never used", async () => {
+  const { url, process: service } = await stage.startReplica();
+  const unused = connect(Number(new URL(url).port), "127.0.0.1");
+  await once(unused, "connect");
+  const closed = once(unused, "close");
+  expect(await service.kill("SIGTERM")).toEqual({ code: 0, signal: null });
+  await closed;
 });
 
 describe("a service whose surroundings fail", () => {

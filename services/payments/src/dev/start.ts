@@ -56,9 +56,19 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+/** Nothing should take as long; a second Ctrl-C doesn't wait either. What is left then ends with this process. */
+const STOP_TIMEOUT_MS = 20_000;
+
 const stopping = new AbortController();
+const stop = (): void => {
+  if (stopping.signal.aborted) {
+    process.exit(1);
+  }
+  stopping.abort();
+  setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
+};
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, () => stopping.abort());
+  process.on(signal, stop);
 }
 
 const cleanups: Cleanup[] = [];

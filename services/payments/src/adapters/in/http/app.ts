@@ -29,6 +29,8 @@ export const createApp = (options: AppOptions): FastifyInstance => {
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: "idle",
+    // A request that is here already is served: the database is let go after the last of them.
+    return503OnClosing: false,
     // Fastify's defaults would strip unknown members and turn numbers into strings: a command is taken as it is.
     ajv: {
       customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, verbose: true },
