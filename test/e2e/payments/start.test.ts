@@ -1,4 +1,6 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -6,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../../scripts/postgres/postmaster.mjs";
 import { dataFolder } from "../../../services/payments/src/dev/places.ts";
-import { spawnProcess } from "../../support/index.ts";
+import { spawnProcess, until } from "../../support/index.ts";
 import type { TestProcess } from "../../support/index.ts";
 import { ask } from "./client.ts";
 
@@ -14,6 +16,7 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
 const ports: number[] = [];
 const processes: TestProcess[] = [];
+const children: ChildProcess[] = [];
 
 const newPort = async (): Promise<number> => {
   const port = await freePort();
@@ -47,6 +50,7 @@ const section = ({ lines }: TestProcess, heading: string): string => {
 
 afterAll(async () => {
   await Promise.all(processes.map((each) => each.kill("SIGINT")));
+  children.forEach((each) => each.kill("SIGKILL"));
   await Promise.all(ports.map((port) => rm(dataFolder(port), { recursive: true, force: true })));
 });
 
@@ -143,6 +147,31 @@ describe("npm start", () => {
     expect(await isServed(otherPort)).toBe(false);
     const { stdout } = await run("ps", ["-A", "-o", "args="]);
     expect(stdout.split("\n").filter((line) => line.includes(dataFolder(otherPort)))).toEqual([]);
+  });
+
+  test("stops with the npm that runs it, however that ends, and can be started again at once", async () => {
+    const npmPort = await newPort();
+    const env = { ...process.env, PORT: String(npmPort), DATABASE_URL: "" };
+    const npmStart = async (): Promise<ChildProcess> => {
+      const npm = spawn("npm", ["start"], { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] });
+      children.push(npm);
+      let output = "";
+      npm.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+      await until(() => output.includes("Ctrl-C stops everything") || npm.exitCode !== null, {
+        timeoutMs: 60_000,
+      });
+      if (npm.exitCode !== null) {
+        throw new Error(`npm start ended:\n${output}`);
+      }
+      return npm;
+    };
+    const killed = await npmStart();
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+    const interrupted = await npmStart();
+    interrupted.kill("SIGINT");
+    expect(await once(interrupted, "exit")).toEqual([0, null]);
+    expect(await isServed(npmPort)).toBe(false);
   });
 
   test("ends with code 0 also while it is starting", async () => {

@@ -6,6 +6,7 @@ import { startIssuer } from "./issuer.ts";
 import { dataFolder } from "./places.ts";
 import { requireFreePort } from "./port.ts";
 import { printCurlLines } from "./curl-lines.ts";
+import { stopSignal } from "./stop-signal.ts";
 import { startServiceProcess } from "./service-process.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { runTranscript } from "./transcript.ts";
@@ -56,27 +57,15 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Nothing should take as long; a second Ctrl-C doesn't wait either. What is left then ends with this process. */
-const STOP_TIMEOUT_MS = 20_000;
-
-const stopping = new AbortController();
-const stop = (): void => {
-  if (stopping.signal.aborted) {
-    process.exit(1);
-  }
-  stopping.abort();
-  setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
-};
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, stop);
-}
-
+const stopped = stopSignal();
+// Whoever read us may be gone, as with a killed npm; that is no reason to leave without cleaning up.
+process.stdout.on("error", () => {});
 const cleanups: Cleanup[] = [];
 let exitCode = 0;
 try {
-  await run(stopping.signal, cleanups);
+  await run(stopped, cleanups);
 } catch (error) {
-  if (!stopping.signal.aborted) {
+  if (!stopped.aborted) {
     process.stderr.write(`npm start: ${error instanceof Error ? error.message : String(error)}\n`);
     exitCode = 1;
   }
