@@ -13,6 +13,8 @@ export interface PersistOptions {
   readonly timeoutMs?: number;
   /** Shortens the waits that `Retry-After` asks for, where a test has no time. @defaultValue 1 */
   readonly patience?: number;
+  /** Told of every try that was not the last. */
+  readonly onTry?: () => void;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface PersistOptions {
  * when to come back, until there is a final answer.
  */
 export const persist = async (url: string, call: Call, options: PersistOptions = {}): Promise<Persisted> => {
-  const { timeoutMs = 60_000, patience = 1 } = options;
+  const { timeoutMs = 60_000, patience = 1, onTry } = options;
   const deadline = performance.now() + timeoutMs;
   const tries: number[] = [];
   for (;;) {
@@ -29,6 +31,7 @@ export const persist = async (url: string, call: Call, options: PersistOptions =
       return { final: answer, tries };
     }
     tries.push(answer?.status ?? 0);
+    onTry?.();
     if (performance.now() > deadline) {
       throw new Error(`no final answer within ${timeoutMs} ms, but ${tries.join(", ")}`);
     }
