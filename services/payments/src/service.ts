@@ -38,7 +38,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   });
   const close = closable(app);
   const url = await app.listen({ host: config.host, port: config.port });
-  const maintenance = startMaintenance(database);
+  const maintenance = startMaintenance(database, { logger });
   const stop = async (): Promise<void> => {
     await close();
     await maintenance.stop();

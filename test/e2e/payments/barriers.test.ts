@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../support/index.ts";
 import { ask, countPayments, newCharge, newShopper } from "./client.ts";
 import type { ChargeBody, Shopper } from "./client.ts";
 import { lockOrder } from "./row-lock.ts";
@@ -116,5 +117,19 @@ describe("the barrier of the key", () => {
     expect(late.status).toBe(409);
     expect(late.json).toMatchObject({ code: "payment_conflict", field: "externalPaymentId" });
     expect(await countPayments(stage, shopper.charge.orderId)).toBe(1);
+  });
+
+  test("still finds it after the cleaner of a service has removed the record", async () => {
+    const shopper = await newShopper(stage, service.url);
+    const key = unique("key");
+    const first = await pay(shopper, shopper.charge, key);
+    await expireRecord(key);
+    await stage.startReplica();
+    const text = "select 1 from idemkit.idempotency_record where key = $1";
+    const removed = async () => (await stage.pool.query({ text, values: [key] })).rows.length === 0;
+    await until(removed, { what: "the cleaner removes an expired record" });
+    const late = await pay(shopper, shopper.charge, key);
+    expect(late.status).toBe(200);
+    expect(late.text).toBe(first.text);
   });
 });
