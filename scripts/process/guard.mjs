@@ -37,3 +37,14 @@ export function guardFolder(paths, { lockFile = "" } = {}) {
   const wait = 'i=0; while [ -n "$1" ] && [ -e "$1" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done';
   return guard(`${wait}; shift; for path; do rm -rf "$path" "$path".*; done`, [lockFile, ...paths]);
 }
+
+/** Ends this process when its parent is gone, also while it is too busy to notice. */
+export function endWithParent() {
+  const script = 'while kill -0 "$1" && kill -0 "$2"; do sleep 1; done; kill -0 "$1" || kill -KILL "$2"';
+  const child = spawn("/bin/sh", ["-c", script, "sh", String(process.ppid), String(process.pid)], {
+    cwd: "/",
+    detached: true,
+    stdio: "ignore",
+  });
+  child.unref();
+}

@@ -1,6 +1,4 @@
-import process from "node:process";
-
-const endWithTheRun = (): never => process.exit(1);
+import { endWithParent } from "../../scripts/process/guard.mjs";
 
 // A worker whose test hangs would outlive a killed run, and with it all that the test started.
-process.once("disconnect", endWithTheRun);
+endWithParent();
