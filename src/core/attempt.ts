@@ -1,7 +1,8 @@
 import { IdemkitError } from "../errors.ts";
 import { backoffMs } from "../internal/runtime.ts";
-import type { Completion, Executed, Execution, RunContext } from "./execution.ts";
+import type { Completion, Executed, Execution } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
+import { withSignal } from "./lazy-signal.ts";
 import type { Attempt, AttemptSettings, Claim, OperationRecord } from "./ports.ts";
 
 /**
@@ -91,21 +92,13 @@ async function runOn<Tx>(
 /** One run of the handler, which may not take longer than `handlerTimeoutMs`. */
 async function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Promise<Completion> {
   const { identity, settings } = execution;
-  const given = lazyAbort();
+  const { target: context, abort } = withSignal({ tx, key: identity.key, operationId });
   let timer: NodeJS.Timeout | undefined;
-  const context: RunContext<Tx> = {
-    tx,
-    key: identity.key,
-    operationId,
-    get signal() {
-      return given.signal();
-    },
-  };
   try {
     return await new Promise((resolve, reject) => {
       timer = setTimeout(() => {
         const error = new IdemkitError("handler_timed_out", { details: { operationId } });
-        given.abort(error);
+        abort(error);
         reject(error);
       }, settings.handlerTimeoutMs);
       execution.run(context).then(resolve, reject);
@@ -115,35 +108,17 @@ async function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx
   }
 }
 
-/** Makes the signal only for a handler that asks for it: most do not, and it costs more than the rest of a run. */
-function lazyAbort(): { signal(): AbortSignal; abort(reason: unknown): void } {
-  let controller: AbortController | undefined;
-  let aborted: { readonly reason: unknown } | undefined;
-  return {
-    signal: () => {
-      if (controller === undefined) {
-        controller = new AbortController();
-        if (aborted !== undefined) controller.abort(aborted.reason);
-      }
-      return controller.signal;
-    },
-    abort: (reason) => {
-      aborted = { reason };
-      controller?.abort(reason);
-    },
-  };
-}
-
 async function keep<Tx>(
   execution: Execution<Tx>,
   settings: AttemptSettings,
   attempt: Attempt<Tx>,
   answer: OperationRecordAnswer,
 ): Promise<Executed | Again> {
-  if (attempt.lost !== undefined) {
+  const lost = attempt.lost();
+  if (lost !== undefined) {
     // Cut off before COMMIT: nothing was stored, and a handler that was idle too long would be so again.
     await attempt.rollback();
-    throw unavailable(attempt.lost);
+    throw unavailable(lost);
   }
   const record = recordOf(execution, settings, "keep", answer);
   try {
@@ -167,7 +142,7 @@ async function failed<Tx>(
   const infrastructure = attempt.failedBy(error);
   await attempt.rollback();
   if (execution.database.classify(error) === "retry") return { again: true, cause: error };
-  if (infrastructure && !(error instanceof IdemkitError)) throw unavailable(attempt.lost ?? error);
+  if (infrastructure && !(error instanceof IdemkitError)) throw unavailable(attempt.lost() ?? error);
   if (execution.render === undefined) throw error;
   return store(execution, settings, await execution.render(error));
 }

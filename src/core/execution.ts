@@ -20,7 +20,7 @@ export interface RunContext<Tx> {
   readonly tx: Tx;
   readonly key: string;
   readonly operationId: string;
-  /** Made when it is first read: pass it on by a getter, not by a copy. */
+  /** Made when it is first read: pass it on by `sharingSignal`, not by a copy. */
   readonly signal: AbortSignal;
 }
 

@@ -50,7 +50,7 @@ export interface Attempt<Tx> {
   /** A façade over the live client, closed when the attempt ends. */
   readonly tx: Tx;
   /** Why its connection is gone, where it is: before `finish` was called, nothing of it can have been committed. */
-  readonly lost: Error | undefined;
+  lost(): Error | undefined;
   /** Whether it was the database that failed the attempt with this error (connection lost, lock wait cut short). */
   failedBy(error: unknown): boolean;
   /**

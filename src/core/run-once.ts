@@ -6,6 +6,7 @@ import { execute } from "./execute.ts";
 import type { Completion, Executed, RunContext } from "./execution.ts";
 import { commandOf, fingerprintOf } from "./fingerprint.ts";
 import { checkIdentity } from "./identity.ts";
+import { sharingSignal } from "./lazy-signal.ts";
 import { operationOptionNames, settingsOf } from "./operation.ts";
 import type { OperationOptions } from "./operation.ts";
 import { isRefusal } from "./outcome.ts";
@@ -102,17 +103,11 @@ async function runHandler<Tx, T, V>(
   discarded: Discarded<V>,
 ): Promise<Completion> {
   let final = true;
-  const once: Once<Tx> = {
-    tx: context.tx,
-    key: context.key,
-    operationId: context.operationId,
-    get signal() {
-      return context.signal;
-    },
-    notFinal: () => {
-      final = false;
-    },
+  const notFinal = (): void => {
+    final = false;
   };
+  const { tx, key, operationId } = context;
+  const once: Once<Tx> = sharingSignal({ tx, key, operationId, notFinal }, context);
   try {
     const value = codec.encode(await handler(once));
     if (final) return { disposition: "keep", answer: answerOf(value) };

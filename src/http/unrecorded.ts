@@ -11,9 +11,7 @@ export function unrecorded<Tx>(execution: Execution<Tx>): Execution<Tx> {
   let committing = false;
   const watched = (attempt: Attempt<Tx>): Attempt<Tx> => ({
     tx: attempt.tx,
-    get lost() {
-      return attempt.lost;
-    },
+    lost: () => attempt.lost(),
     failedBy: (error) => attempt.failedBy(error),
     rollback: () => attempt.rollback(),
     finish: async (record) => {

@@ -172,10 +172,11 @@ interface PgSession<Tx> {
 
 function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement): PgSession<Tx> {
   const guard: Guard = { closed: false };
-  let broken: Error | undefined;
   let released = false;
   // Without a listener an `error` of a connection that dies between two statements ends the process.
-  const onError = (error: Error): void => void (broken ??= error);
+  const onError = (error: Error): void => {
+    session.broken ??= error;
+  };
   client.on("error", onError);
 
   const run = async (call: Call): Promise<Result> => resultOf(await answered(client.query(statement(call))));
@@ -183,15 +184,13 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
     if (released) return;
     released = true;
     client.removeListener("error", onError);
-    client.release(broken ?? error ?? false);
+    client.release(session.broken ?? error ?? false);
   };
-  const session: PgSession<Tx>["session"] = {
+  const session: PgSession<Tx>["session"] & { broken: Error | undefined } = {
     // The pool's own client type, of which PgClient is the part we call.
     tx: guardedClient(client, guard) as unknown as Tx,
     giveBack: release,
-    get broken() {
-      return broken;
-    },
+    broken: undefined,
     run: async (call) => {
       if (guard.closed) throw new IdemkitError("transaction_closed");
       return run(call);

@@ -104,9 +104,7 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
 function attemptOn<Tx>(session: Session<Tx>, finish: (record: OperationRecord) => Call): Attempt<Tx> {
   return {
     tx: session.tx,
-    get lost() {
-      return session.broken;
-    },
+    lost: () => session.broken,
     failedBy: (error) =>
       session.broken !== undefined || (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
     rollback: session.rollback,

@@ -13,15 +13,18 @@ export function unrecordedStore<Tx>(connections: Connections<Tx>, schema: string
   return {
     find: async () => undefined,
     claim: async (identity, { operationId, idleTimeoutMs, lockTimeoutMs, isolation }) => {
-      const values = [lockOf(schema, identity).toString(), String(idleTimeoutMs), operationId, String(lockTimeoutMs)];
+      const values = [
+        lockOf(schema, identity).toString(),
+        String(idleTimeoutMs),
+        operationId,
+        String(lockTimeoutMs),
+      ];
       const { session } = await connections.begin({ ...opening, values }, isolation);
       return {
         claim: "claimed",
         attempt: {
           tx: session.tx,
-          get lost() {
-            return session.broken;
-          },
+          lost: () => session.broken,
           failedBy: (error) =>
             Boolean(session.broken) || (sqlstateOf(error) !== undefined && classify(error) === "unavailable"),
           rollback: session.rollback,
