@@ -85,8 +85,11 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     if (row["locked"] === true) {
       return { claim: "claimed", attempt: attemptOn(session, finishing(identity, settings)) };
     }
-    void session.rollback(); // the answer need not wait for it
-    return row["locked"] === false ? { claim: "locked" } : { claim: "found", record: recordOf(row) };
+    const givenBack = session.rollback();
+    if (row["locked"] !== false) return { claim: "found", record: recordOf(row) }; // need not wait for it
+    // Who asks again must not do so while this connection is still out: a storm would hold more and more of them.
+    await givenBack;
+    return { claim: "locked" };
   }
 
   return {
