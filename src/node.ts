@@ -78,7 +78,7 @@ export function idempotency<Tx>(binding: NodeIdempotencyOptions<Tx>): NodeIdempo
       const body = nodeBody(req, route.maxRequestBytes);
       const incoming = incomingOf(req, binding.scope, options.command, body);
       const invoke = (once: OptionalOnce<Tx>): unknown =>
-        handler(req as never, res as never, { ...once, body: body.next() } as never);
+        handler(req as never, res as never, withBody(once, body.next()) as never);
       const handOver = (error: unknown): void => void renderError(error, req, res);
       try {
         await serve(route, incoming, exchangeOf({ route, res, invoke, handOver }));
@@ -88,6 +88,11 @@ export function idempotency<Tx>(binding: NodeIdempotencyOptions<Tx>): NodeIdempo
     };
   };
   return idempotent as NodeIdempotent<Tx>;
+}
+
+function withBody<Tx>(once: OptionalOnce<Tx>, body: unknown): OptionalOnce<Tx> & ReadBody {
+  return Object.defineProperties(once, { body: { value: body, enumerable: true } }) as OptionalOnce<Tx> &
+    ReadBody;
 }
 
 interface Served<Tx> {

@@ -12,6 +12,8 @@ export interface Capture {
   /** Lower-case names. */
   readonly headers: OutgoingHttpHeaders;
   readonly body: Buffer;
+  /** The body as the text that it was given as, where it was. */
+  readonly text?: string | undefined;
   /** Whether the framework rendered an error, although the handler did not throw: a failing response schema. */
   readonly rendered?: boolean;
 }

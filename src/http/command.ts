@@ -23,7 +23,7 @@ export function checkMethod(method: string): void {
  * What a fingerprint covers beside the body: the method, and the path and query that the client sent, before any router
  * has cut them.
  */
-export function contextOf(method: string, target: string): readonly string[] {
+export function contextOf({ method, target }: { method: string; target: string }): readonly string[] {
   const relative = target.startsWith("/") ? target : pathOfAbsolute(target);
   const cut = relative.indexOf("?");
   return cut === -1 ? [method, relative, ""] : [method, relative.slice(0, cut), relative.slice(cut + 1)];

@@ -2,6 +2,7 @@ import { execute } from "../core/execute.ts";
 import type { Completion, Executed, Execution, RunContext } from "../core/execution.ts";
 import { fingerprintOf } from "../core/fingerprint.ts";
 import { checkIdentity } from "../core/identity.ts";
+import { sharingSignal } from "../core/lazy-signal.ts";
 import type { Answer, Identity } from "../core/ports.ts";
 import { IdemkitError, isIdemkitError } from "../errors.ts";
 import { systemRuntime } from "../internal/runtime.ts";
@@ -13,7 +14,7 @@ import type { Exchange, Incoming } from "./exchange.ts";
 import { storable } from "./headers.ts";
 import { required } from "./key.ts";
 import { problemOf, problemWithStatus } from "./problem.ts";
-import type { OutcomeEvent, Route } from "./route.ts";
+import type { OptionalOnce, OutcomeEvent, Route } from "./route.ts";
 import { isDefinitive, isFailure, statusOf } from "./status.ts";
 import { unrecorded } from "./unrecorded.ts";
 
@@ -23,7 +24,7 @@ interface Call<Tx, Sent> {
   readonly exchange: Exchange<Tx, Sent>;
   readonly startedMs: number;
   /** The caller's key, once it is read. */
-  key?: string;
+  key: string | undefined;
   /** Cleared by `notFinal()` of the current run. */
   final: boolean;
   /** The response that the current run came to, and the part of it that is stored. */
@@ -43,10 +44,12 @@ export async function serve<Tx, Sent>(
   incoming: Incoming,
   exchange: Exchange<Tx, Sent>,
 ): Promise<Sent> {
-  const call: Call<Tx, Sent> = { route, exchange, startedMs: performance.now(), final: true };
+  const call: Call<Tx, Sent> = { route, exchange, startedMs: performance.now(), key: undefined, final: true };
   try {
-    const execution = await executionOf(call, incoming);
-    const ended = await execute(execution);
+    const identity = identityOf(call, incoming);
+    const given = incoming.command();
+    const command = given instanceof Promise ? await given : given;
+    const ended = await execute(executionOf(call, identity, fingerprintOf(command, contextOf(incoming))));
     tell(call, ended);
     return await send(call, ended);
   } catch (error) {
@@ -54,31 +57,34 @@ export async function serve<Tx, Sent>(
   }
 }
 
-async function executionOf<Tx, Sent>(call: Call<Tx, Sent>, incoming: Incoming): Promise<Execution<Tx>> {
-  const { route, exchange } = call;
-  const { method, target } = incoming;
-  checkMethod(method);
-  const key = incoming.key();
-  if (!route.keyOptional) required(key);
-  if (key !== undefined) call.key = key;
-  const runtime = systemRuntime;
+/** Fixed before any I/O, and before the handler sees the request. */
+function identityOf<Tx, Sent>(call: Call<Tx, Sent>, incoming: Incoming): Identity {
+  checkMethod(incoming.method);
+  const { route } = call;
+  call.key = route.keyOptional ? incoming.key() : required(incoming.key());
   const identity: Identity = {
     scope: incoming.scope(),
     operation: route.operation,
-    key: key ?? runtime.newId(), // identifies the unrecorded run in this process only
+    key: call.key ?? systemRuntime.newId(), // identifies an unrecorded run in this process only
   };
   checkIdentity(identity);
-  const given = incoming.command();
-  const command = given instanceof Promise ? await given : given;
-  const fingerprint = fingerprintOf(command, contextOf(method, target));
-  const execution = {
+  return identity;
+}
+
+function executionOf<Tx, Sent>(
+  call: Call<Tx, Sent>,
+  identity: Identity,
+  fingerprint: Uint8Array,
+): Execution<Tx> {
+  const { route, exchange, key } = call;
+  const execution: Execution<Tx> = {
     database: route.database,
     identity,
     fingerprint,
     settings: route.settings,
-    runtime,
-    run: (context: RunContext<Tx>) => run(call, context),
-    render: (error: unknown) => render(call, error),
+    runtime: systemRuntime,
+    run: (context) => run(call, context),
+    render: (error) => render(call, error),
     canRunAgain: () => exchange.canRunAgain(),
   };
   return key === undefined ? unrecorded(execution) : execution;
@@ -86,13 +92,19 @@ async function executionOf<Tx, Sent>(call: Call<Tx, Sent>, incoming: Incoming): 
 
 async function run<Tx, Sent>(call: Call<Tx, Sent>, context: RunContext<Tx>): Promise<Completion> {
   call.final = true;
-  const { tx, operationId, signal } = context;
-  const notFinal = (): void => void (call.final = false);
-  const capture = await call.exchange.attempt({ tx, key: call.key, operationId, signal, notFinal });
+  const capture = await call.exchange.attempt(onceOf(call, context));
   if (capture.rendered === true) return refused(call, capture);
   call.capture = capture;
   if (!call.final || isFailure(capture.status)) return { disposition: "discard" };
   return { disposition: "keep", answer: await storedAnswer(call, capture) };
+}
+
+function onceOf<Tx, Sent>(call: Call<Tx, Sent>, context: RunContext<Tx>): OptionalOnce<Tx> {
+  const { tx, operationId } = context;
+  const notFinal = (): void => {
+    call.final = false;
+  };
+  return sharingSignal({ tx, key: call.key, operationId, notFinal }, context);
 }
 
 /** Called after the roll-back: the answer is stored where it is definitive. */
@@ -111,11 +123,13 @@ async function refused<Tx, Sent>(call: Call<Tx, Sent>, capture: Capture): Promis
   return { disposition: "refuse", answer: await storedAnswer(call, capture) };
 }
 
+/** What is stored of a response. */
 async function storedAnswer<Tx, Sent>(call: Call<Tx, Sent>, capture: Capture): Promise<Answer> {
   const { status, headers, body } = capture;
+  const { stored, maxResponseBytes } = call.route;
   const codings = codingsOf(headers);
-  const bytes = codings.length === 0 ? body : await decoded(body, codings, call.route.maxResponseBytes);
-  call.answer = { status, headers: storable(headers, call.route.stored), body: bytes };
+  const bytes = codings.length === 0 ? body : await decoded(body, codings, maxResponseBytes);
+  call.answer = { status, headers: storable(headers, stored), body: bytes };
   return call.answer;
 }
 
@@ -127,7 +141,7 @@ function ownError<Tx, Sent>({ exchange }: Call<Tx, Sent>, error: unknown): Idemk
   return ofResponse || timedOut ? error : undefined;
 }
 
-async function send<Tx, Sent>(call: Call<Tx, Sent>, ended: Executed): Promise<Sent> {
+function send<Tx, Sent>(call: Call<Tx, Sent>, ended: Executed): Sent | Promise<Sent> {
   const { exchange, route } = call;
   switch (ended.outcome) {
     case "executed":
@@ -145,7 +159,7 @@ async function send<Tx, Sent>(call: Call<Tx, Sent>, ended: Executed): Promise<Se
 
 type EndedExecuted = Extract<Executed, { outcome: "executed" }>;
 
-async function sendExecuted<Tx, Sent>(call: Call<Tx, Sent>, ended: EndedExecuted): Promise<Sent> {
+function sendExecuted<Tx, Sent>(call: Call<Tx, Sent>, ended: EndedExecuted): Sent | Promise<Sent> {
   const { exchange, capture, answer, error } = call;
   if (ended.disposition === "discard" && error !== undefined) {
     return exchange.sendAnswer(answerOfProblem(problemOf(error)));

@@ -6,87 +6,118 @@ import type { Capture } from "./answer.ts";
 /** Events that tell the end of a response; kept back until it has really ended. */
 export type EndEvent = "finish" | "close" | "error";
 
-/** What is known of a response behind its gate. */
+/** The head of a response, once it has "left". */
+interface Head {
+  readonly status: number;
+  readonly statusMessage: string;
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** What is known of a response behind its gate; plain data, since there is one for every request. */
 export interface GateState {
-  begun: boolean;
+  readonly maxBytes: number;
+  head: Head | undefined;
   ended: boolean;
-  /** Whether the gate's answer can't come any more. */
+  /** Whether the capture can't be completed any more. */
   failed: boolean;
+  chunks: Buffer[];
+  size: number;
+  /** The only chunk, where it is text: sent as such it leaves in one write with the head. */
+  text: string | undefined;
   /** The capture of this reset; settles once. */
   answer: Promise<Capture>;
+  resolve(capture: Capture): void;
+  reject(error: unknown): void;
   /** End events that Node emitted meanwhile. */
-  readonly deferred: [event: EndEvent, args: unknown[]][];
+  deferred: [event: EndEvent, args: unknown[]][] | undefined;
   /** Whether the client has left; the handler is not told, since its answer is stored all the same. */
   left: boolean;
-  begin(status: number, statusMessage: string, headers: OutgoingHttpHeaders): void;
-  append(chunk: unknown, encoding: unknown): void;
-  end(): void;
-  fail(error: unknown): void;
-  reset(): void;
 }
 
 /** An empty capture. */
 export function gateState(maxBytes: number): GateState {
-  let head: Pick<Capture, "status" | "statusMessage" | "headers"> | undefined;
-  let chunks: Buffer[] = [];
-  let size = 0;
-  let resolve: (capture: Capture) => void;
-  let reject: (error: unknown) => void;
+  return { maxBytes, ...fresh(), deferred: undefined, left: false };
+}
 
-  const state: GateState = {
-    begun: false,
+/** Forgets what was captured. */
+export function resetState(state: GateState): void {
+  Object.assign(state, fresh());
+}
+
+function fresh(): Omit<GateState, "maxBytes" | "deferred" | "left"> {
+  const { promise, resolve, reject } = settleable<Capture>();
+  return {
+    head: undefined,
     ended: false,
     failed: false,
-    answer: fresh(),
-    deferred: [],
-    left: false,
-    begin: (status, statusMessage, headers) => {
-      state.begun = true;
-      head = { status, statusMessage, headers };
-    },
-    append: (chunk, encoding) => {
-      if (state.failed) return;
-      const bytes = bytesOf(chunk, encoding);
-      if (bytes === undefined) return state.fail(unsupported("a chunk that is neither text nor bytes"));
-      size += bytes.length;
-      if (size > maxBytes) return state.fail(new IdemkitError("response_too_large"));
-      chunks.push(bytes);
-    },
-    end: () => {
-      state.ended = true;
-      if (state.failed || head === undefined) return;
-      if (head.headers["trailer"] !== undefined) return state.fail(unsupported("trailers"));
-      const [only] = chunks;
-      resolve({ ...head, body: chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks) });
-    },
-    fail: (error) => {
-      state.failed = true;
-      chunks = [];
-      reject(error);
-    },
-    reset: () => {
-      Object.assign(state, { begun: false, ended: false, failed: false, answer: fresh() });
-      head = undefined;
-      chunks = [];
-      size = 0;
-    },
+    chunks: [],
+    size: 0,
+    text: undefined,
+    answer: promise,
+    resolve,
+    reject,
   };
-  return state;
+}
 
-  function fresh(): Promise<Capture> {
-    const answer = new Promise<Capture>((onAnswer, onFailure) => {
-      resolve = onAnswer;
-      reject = onFailure;
-    });
-    answer.catch(() => {}); // whoever waits for it sees the failure; nobody may be waiting
-    return answer;
+function settleable<T>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((onValue, onError) => {
+    resolve = onValue;
+    reject = onError;
+  });
+  promise.catch(() => {}); // whoever waits for it sees the failure; nobody may be waiting
+  return { promise, resolve, reject };
+}
+
+/** Adds a chunk as it was given to `write` or `end`. */
+export function append(state: GateState, chunk: unknown, encoding: unknown): void {
+  if (state.failed) return;
+  const bytes = bytesOf(chunk, encoding);
+  if (bytes === undefined) {
+    fail(state, unsupported("a chunk that is neither text nor bytes"));
+    return;
   }
+  state.size += bytes.length;
+  if (state.size > state.maxBytes) {
+    fail(state, new IdemkitError("response_too_large"));
+    return;
+  }
+  state.text = state.chunks.length === 0 && isUtf8Text(chunk, encoding) ? chunk : undefined;
+  state.chunks.push(bytes);
+}
+
+/** Completes the capture. */
+export function complete(state: GateState): void {
+  const { head, chunks, text } = state;
+  state.ended = true;
+  if (state.failed || head === undefined) return;
+  if ("trailer" in head.headers) {
+    fail(state, unsupported("trailers"));
+    return;
+  }
+  const [only] = chunks;
+  const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+  const { status, statusMessage, headers } = head;
+  state.resolve({ status, statusMessage, headers, body, text });
+}
+
+/** Gives the capture up. */
+export function fail(state: GateState, error: unknown): void {
+  state.failed = true;
+  state.chunks = [];
+  state.reject(error);
+}
+
+function isUtf8Text(chunk: unknown, encoding: unknown): chunk is string {
+  return typeof chunk === "string" && (typeof encoding !== "string" || /^utf-?8$/i.test(encoding));
 }
 
 /** A copy, as Node's own buffers may be used again by their owner once `write` has returned. */
 function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
   if (typeof chunk === "string") {
-    return Buffer.from(chunk, Buffer.isEncoding(String(encoding)) ? (encoding as BufferEncoding) : "utf8");
+    const known = typeof encoding === "string" && Buffer.isEncoding(encoding);
+    return Buffer.from(chunk, known ? encoding : "utf8");
   }
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined;
 }

@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import type { Capture } from "./answer.ts";
-import { abandon, setFinished, shadow, swallowHeaders, unshadow } from "./gate-members.ts";
-import type { Gated } from "./gate-members.ts";
-import { gateState } from "./gate-state.ts";
+import { abandon, lower, raise, swallowHeaders, unend } from "./gate-members.ts";
+import type { Gated } from "./gate-shadows.ts";
+import { fail, gateState, resetState } from "./gate-state.ts";
 import type { GateState } from "./gate-state.ts";
 import { hasNoContent } from "./status.ts";
 
@@ -14,9 +14,9 @@ import { hasNoContent } from "./status.ts";
  */
 export interface Gate {
   /** Whether a status line has been "sent". */
-  readonly begun: boolean;
+  begun(): boolean;
   /** Whether the capture is still as it was after the last reset. */
-  readonly untouched: boolean;
+  untouched(): boolean;
   /** Status and headers as they were before the handler. */
   readonly base: Base;
   /** The complete response, from this reset on; rejects where it can't be kept (too large, trailers, destroyed). */
@@ -41,27 +41,23 @@ export interface Base {
 
 /** Raises the gate over a response. */
 export function closeGate(given: ServerResponse, maxBytes: number): Gate {
-  const res = given as Gated;
-  const base = {
+  const res: Gated = given;
+  const base: Base = {
     status: res.statusCode,
     statusMessage: res.statusMessage ?? "",
-    headers: { ...res.getHeaders() },
+    headers: res.getHeaders(),
   };
   const state = gateState(maxBytes);
-  shadow(res, state);
+  raise(res, state);
   return {
-    get begun() {
-      return state.begun;
-    },
-    get untouched() {
-      return !state.begun && !state.failed;
-    },
+    begun: () => state.head !== undefined,
+    untouched: () => state.head === undefined && !state.failed,
     base,
     answer: () => state.answer,
-    fail: (error) => state.fail(error),
+    fail: (error) => fail(state, error),
     reset: () => {
-      state.reset();
-      setFinished(res, false);
+      resetState(state);
+      unend(res);
       setHead(res, base.status, base.statusMessage, base.headers);
     },
     open: (answer, abandoned = false) => open(res, state, answer, abandoned),
@@ -69,10 +65,10 @@ export function closeGate(given: ServerResponse, maxBytes: number): Gate {
 }
 
 function open(res: Gated, state: GateState, answer: Capture, abandoned: boolean): void {
-  unshadow(res, state);
+  lower(res, state);
   send(res, answer);
   if (abandoned) abandon(res);
-  for (const [event, args] of state.deferred) {
+  for (const [event, args] of state.deferred ?? []) {
     // Without a listener an `error` would end the process.
     if (event !== "error" || res.listenerCount("error") > 0) res.emit(event, ...args);
   }
@@ -83,7 +79,7 @@ function open(res: Gated, state: GateState, answer: Capture, abandoned: boolean)
 }
 
 /** Sends an answer on a response that nobody has begun. */
-export function send(res: ServerResponse, { status, statusMessage, headers, body }: Capture): void {
+export function send(res: ServerResponse, { status, statusMessage, headers, body, text }: Capture): void {
   try {
     setHead(res, status, statusMessage ?? "", headers);
     dropTransferEncoding(res);
@@ -92,7 +88,7 @@ export function send(res: ServerResponse, { status, statusMessage, headers, body
       res.end();
     } else {
       res.setHeader("content-length", body.length);
-      res.end(body);
+      res.end(text ?? body);
     }
   } catch (error) {
     // A layer below could not send it. The outcome is decided, so the client gets a broken connection and asks again.
@@ -104,10 +100,11 @@ function setHead(res: ServerResponse, status: number, message: string, headers: 
   res.statusCode = status;
   // HTTP/2 has no reason phrase, and Node warns about setting one.
   if (message !== (res.statusMessage ?? "")) res.statusMessage = message;
-  for (const name of res.getHeaderNames()) if (headers[name] === undefined) res.removeHeader(name);
+  const now = res.getHeaders();
+  for (const name in now) if (headers[name] === undefined) res.removeHeader(name);
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value);
+    if (value !== undefined && now[name] !== value) res.setHeader(name, value);
   }
 }
 

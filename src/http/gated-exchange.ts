@@ -42,15 +42,18 @@ export function gatedExchange<Tx>(route: Route<Tx>, binding: GatedBinding<Tx>): 
   let pending = false;
   let handedOver = false;
 
-  async function handle(once: OptionalOnce<Tx>, up: Gate): Promise<void> {
+  async function handle(once: OptionalOnce<Tx>, up: Gate): Promise<Capture> {
     try {
       const value = await binding.invoke(once);
-      const sent = value === undefined || value === res || up.begun || binding.sent?.() === true;
+      const sent = value === undefined || value === res || up.begun() || binding.sent?.() === true;
       if (!sent) binding.deliver(value);
     } catch (error) {
       pending = false;
       throw error;
     }
+    const capture = await up.answer();
+    pending = false;
+    return binding.finish?.(capture) ?? capture;
   }
 
   function reset(up: Gate): void {
@@ -59,26 +62,24 @@ export function gatedExchange<Tx>(route: Route<Tx>, binding: GatedBinding<Tx>): 
   }
 
   return {
-    attempt: async (once) => {
+    attempt: (once) => {
       if (gate === undefined) gate = closeGate(res, route.maxResponseBytes);
       else reset(gate);
       const up = gate;
       runs += 1;
       pending = true;
       binding.prepare(runs, up);
-      const answer = up.answer();
-      const handled = handle(once, up);
-      // A response that can't be kept ends the run at once; a complete one waits for the handler.
-      await Promise.race([handled, answer.then(() => handled)]);
-      const capture = await answer;
-      pending = false;
-      return binding.finish?.(capture) ?? capture;
+      return new Promise((resolve, reject) => {
+        // A response that can't be kept ends the run at once; a complete one waits for the handler.
+        up.answer().catch(reject);
+        handle(once, up).then(resolve, reject);
+      });
     },
     pending: () => pending,
     canRunAgain: () => !handedOver,
     render: async (error) => {
       if (gate === undefined) throw error;
-      if (!gate.untouched) reset(gate);
+      if (!gate.untouched()) reset(gate);
       handedOver = true;
       binding.handOver(error);
       if (binding.canRender?.() === false) throw error;
