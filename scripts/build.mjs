@@ -10,7 +10,12 @@ const stampFile = join(root, "dist/.build-stamp");
 const projects = [root, join(root, "services/payments")];
 
 /** What decides about the result beside the sources. */
-const settings = ["package-lock.json", "tsconfig.json", "services/payments/tsconfig.json", "scripts/embed-sql.mjs"];
+const settings = [
+  "package-lock.json",
+  "tsconfig.json",
+  "services/payments/tsconfig.json",
+  "scripts/embed-sql.mjs",
+];
 
 /**
  * @param {string} folder

@@ -67,7 +67,14 @@ async function runOnPort(run, fixed) {
  * @param {StartPostgresOptions} options
  * @returns {Promise<EmbeddedPostgres>}
  */
-export async function startPostgres({ dataDir, port: fixed, binDir, settings = {}, durable = true, temporary = false }) {
+export async function startPostgres({
+  dataDir,
+  port: fixed,
+  binDir,
+  settings = {},
+  durable = true,
+  temporary = false,
+}) {
   const folder = locateDataFolder(dataDir);
   const prepared = { binDir: postgresBinDir({ binDir, user: folder.user }), durable };
   const all = { ...(durable ? {} : notDurable), ...settings };
@@ -88,10 +95,12 @@ export async function startPostgres({ dataDir, port: fixed, binDir, settings = {
     lock?.release();
     lock = undefined;
   };
-  let { port, postmaster } = await runOnPort(run, fixed).catch((error) => {
+  const first = await runOnPort(run, fixed).catch((/** @type {unknown} */ error) => {
     release();
     throw error;
   });
+  const { port } = first;
+  let { postmaster } = first;
 
   /** @param {() => void} end */
   const finish = async (end) => {

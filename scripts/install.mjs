@@ -25,6 +25,17 @@ function wantedStamp() {
   return `${machine} ${createHash("sha256").update(lock).digest("hex")}`;
 }
 
+/** @typedef {{ version?: string, integrity?: string, optional?: boolean, link?: boolean }} LockedPackage */
+
+/**
+ * @param {string} lockFile
+ * @returns {Record<string, LockedPackage>}
+ */
+function packagesOf(lockFile) {
+  const { packages } = /** @type {{ packages: Record<string, LockedPackage> }} */ (JSON.parse(lockFile));
+  return packages;
+}
+
 /**
  * npm notes what it has installed when all of it is in place: so an `npm install` by hand counts too.
  * Optional packages are for some platforms only and may be missing.
@@ -32,10 +43,10 @@ function wantedStamp() {
 function npmAgrees() {
   const installed = readIfAny(join(root, "node_modules/.package-lock.json"));
   if (installed === undefined) return false;
-  const wanted = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
-  const found = JSON.parse(installed).packages;
+  const wanted = packagesOf(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const found = packagesOf(installed);
   return Object.entries(wanted).every(([path, { version, integrity, optional, link }]) => {
-    if (!path.includes("node_modules/") || link || (optional && !found[path])) return true;
+    if (!path.includes("node_modules/") || link === true || (optional === true && !found[path])) return true;
     return found[path]?.version === version && found[path]?.integrity === integrity;
   });
 }
@@ -49,7 +60,8 @@ export function isInstalled() {
 }
 
 /** Of the outer npm's settings only those that say where packages come from; not, say, `--prefix` or `--omit`. */
-const kept = /^npm_config_(registry|userconfig|globalconfig|cache|proxy|https_proxy|noproxy|cafile|.*offline)$/i;
+const kept =
+  /^npm_config_(registry|userconfig|globalconfig|cache|proxy|https_proxy|noproxy|cafile|.*offline)$/i;
 
 function cleanEnvironment() {
   const entries = Object.entries(process.env).filter(([name]) => {
@@ -74,7 +86,8 @@ function writableCache() {
 function npm(args) {
   const outer = process.env["npm_execpath"];
   const options = /** @type {const} */ ({ cwd: root, env: cleanEnvironment(), stdio: "inherit" });
-  if (outer && basename(outer).startsWith("npm-cli")) return spawnSync(process.execPath, [outer, ...args], options);
+  if (outer && basename(outer).startsWith("npm-cli"))
+    return spawnSync(process.execPath, [outer, ...args], options);
   return spawnSync("npm", args, options);
 }
 
@@ -84,7 +97,14 @@ function npm(args) {
  */
 export function install() {
   rmSync(stampFile, { force: true });
-  const { status } = npm(["ci", "--include=dev", "--include=optional", "--ignore-scripts", "--no-audit", "--no-fund"]);
+  const { status } = npm([
+    "ci",
+    "--include=dev",
+    "--include=optional",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+  ]);
   if (status === 0) noteInstalled();
   return status === 0;
 }

@@ -21,7 +21,8 @@ function runVitest() {
     cwd: root,
     stdio: "inherit",
   });
-  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) process.on(signal, () => child.kill(signal));
+  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"]))
+    process.on(signal, () => child.kill(signal));
   return new Promise((resolve) => child.once("exit", (code) => resolve(code === 0)));
 }
 
@@ -29,14 +30,15 @@ function runVitest() {
 
 /** @param {boolean} content */
 function count(content) {
-  /** @type {{ testResults: FileResult[] }} */
-  const { testResults } = JSON.parse(readFileSync(results, "utf8"));
+  const report = /** @type {{ testResults: FileResult[] }} */ (JSON.parse(readFileSync(results, "utf8")));
+  const { testResults } = report;
   const tests = testResults.flatMap((file) => file.assertionResults.map(({ status }) => status));
   const passed = tests.filter((status) => status === "passed").length;
   const failedTests = tests.filter((status) => status === "failed").length;
   // A file that can't be loaded, or whose hooks fail, has no failed test to show for it.
   const failedFiles = testResults.filter(
-    ({ status, assertionResults }) => status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+    ({ status, assertionResults }) =>
+      status === "failed" && !assertionResults.some((test) => test.status === "failed"),
   ).length;
   // And an error outside any test belongs to no file.
   const failed = failedTests + failedFiles || (content ? 0 : 1);

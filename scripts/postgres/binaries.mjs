@@ -1,7 +1,17 @@
 // Finds PostgreSQL's programs: a folder that was named, the platform package from npm, or the system's.
 import { randomUUID } from "node:crypto";
-import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 
@@ -24,8 +34,14 @@ function platformPackage() {
 /** @returns {string | undefined} the newest of the system's own, where Debian and its kin put them */
 function systemBinDir() {
   const base = "/usr/lib/postgresql";
-  const versions = existsSync(base) ? readdirSync(base).map(Number).sort((a, b) => b - a) : [];
-  return versions.map((version) => join(base, String(version), "bin")).find((dir) => existsSync(join(dir, "initdb")));
+  const versions = existsSync(base)
+    ? readdirSync(base)
+        .map(Number)
+        .sort((a, b) => b - a)
+    : [];
+  return versions
+    .map((version) => join(base, String(version), "bin"))
+    .find((dir) => existsSync(join(dir, "initdb")));
 }
 
 /**
@@ -35,7 +51,8 @@ function systemBinDir() {
  * @param {ServerUser | undefined} user
  */
 function cachedBinDir(folder, user) {
-  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const manifest = readFileSync(join(folder, "package.json"), "utf8");
+  const { version } = /** @type {{ version: string }} */ (JSON.parse(manifest));
   const cache = temporaryFolder("idemkit-postgres", user);
   const target = join(cache, `${version}-${platform}`);
   const native = join(folder, "native");
@@ -94,8 +111,8 @@ function install(folder, target) {
  * @param {string} draft
  */
 function makeLinks(folder, draft) {
-  /** @type {{ source: string, target: string }[]} */
-  const links = JSON.parse(readFileSync(join(folder, "native/pg-symlinks.json"), "utf8"));
+  const list = readFileSync(join(folder, "native/pg-symlinks.json"), "utf8");
+  const links = /** @type {{ source: string, target: string }[]} */ (JSON.parse(list));
   for (const { source, target } of links) {
     const path = join(draft, relative("native", target));
     mkdirSync(dirname(path), { recursive: true });

@@ -1,8 +1,16 @@
 // Where a cluster's files lie, and how they come to be: whole, or not at all.
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
 import { isReachable, serverUser, temporaryFolder } from "./server-user.mjs";
@@ -35,7 +43,10 @@ export function locateDataFolder(asked) {
  * @param {{ binDir: string, durable: boolean }} options
  */
 export function initialise({ path, user }, { binDir, durable }) {
-  if (existsSync(join(path, "PG_VERSION"))) return checkVersion(path, binDir);
+  if (existsSync(join(path, "PG_VERSION"))) {
+    checkVersion(path, binDir);
+    return;
+  }
   if (existsSync(path) && readdirSync(path).length > 0) {
     throw new Error(`${path} is not a PostgreSQL data folder, and not empty: remove it, or name another`);
   }

@@ -20,7 +20,10 @@ export function freePort() {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+      const port = typeof address === "object" && address ? address.port : 0;
+      server.close(() => {
+        resolve(port);
+      });
     });
   });
 }
@@ -60,10 +63,9 @@ export async function stopLeftOver({ path }) {
  * @param {number} timeoutMs
  */
 async function ended(identity, timeoutMs) {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await delay(20)) {
-    if (!isAlive(identity)) return true;
-  }
-  return false;
+  const deadline = Date.now() + timeoutMs;
+  while (isAlive(identity) && Date.now() < deadline) await delay(20);
+  return !isAlive(identity);
 }
 
 /**
@@ -71,8 +73,18 @@ async function ended(identity, timeoutMs) {
  * @param {StartOptions} options
  */
 function argumentsOf({ path }, { port, settings }) {
-  const fixed = { listen_addresses: "127.0.0.1", port, unix_socket_directories: "", timezone: "UTC", log_timezone: "UTC" };
-  return ["-D", path, ...Object.entries({ ...fixed, ...settings }).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+  const fixed = {
+    listen_addresses: "127.0.0.1",
+    port,
+    unix_socket_directories: "",
+    timezone: "UTC",
+    log_timezone: "UTC",
+  };
+  return [
+    "-D",
+    path,
+    ...Object.entries({ ...fixed, ...settings }).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  ];
 }
 
 /**
@@ -123,22 +135,43 @@ const passing = /pre-existing shared memory block|lock file "postmaster.pid" alr
 /**
  * @param {DataFolder} folder
  * @param {StartOptions} options
+ * @returns {Promise<Postmaster | string>} the end of the server's log, where it ended before it was ready
+ */
+async function tryRun(folder, options) {
+  const postmaster = launch(folder, options);
+  while (!postmaster.hasExited()) {
+    if (isReady(folder.path, postmaster.pid)) return postmaster;
+    await delay(10);
+  }
+  return readLines(`${folder.path}.log`).slice(-12).join("\n").trim();
+}
+
+/**
+ * @param {DataFolder} folder
+ * @param {StartOptions} options
  * @param {{ retryMs: number }} patience
  * @returns {Promise<Postmaster>}
  * @throws an Error that names the port where it is taken, and else shows the end of the server's log
  */
 export async function runPostmaster(folder, options, { retryMs }) {
-  for (const deadline = Date.now() + retryMs; ; await delay(200)) {
-    const postmaster = launch(folder, options);
-    while (!postmaster.hasExited()) {
-      if (isReady(folder.path, postmaster.pid)) return postmaster;
-      await delay(10);
-    }
-    const log = readLines(`${folder.path}.log`).slice(-12).join("\n").trim();
-    if (passing.test(log) && Date.now() < deadline) continue;
-    if (log.includes("could not bind")) throw new Error(`port ${options.port} is taken: PostgreSQL can't listen on it`);
-    throw new Error(`PostgreSQL did not start in ${folder.path}:\n${log}`);
+  const deadline = Date.now() + retryMs;
+  for (;;) {
+    const result = await tryRun(folder, options);
+    if (typeof result !== "string") return result;
+    if (!passing.test(result) || Date.now() > deadline) throw startFailure(folder, options, result);
+    await delay(200);
   }
+}
+
+/**
+ * @param {DataFolder} folder
+ * @param {StartOptions} options
+ * @param {string} log
+ */
+function startFailure({ path }, { port }, log) {
+  if (log.includes("could not bind"))
+    return new Error(`port ${port} is taken: PostgreSQL can't listen on it`);
+  return new Error(`PostgreSQL did not start in ${path}:\n${log}`);
 }
 
 /**

@@ -13,8 +13,10 @@ export function isRoot() {
 /** initdb wants a user with a name, so the ids alone don't do. */
 function unprivilegedUser() {
   for (const name of ["nobody", "postgres"]) {
-    const line = readFileSync("/etc/passwd", "utf8").split("\n").find((entry) => entry.startsWith(`${name}:`));
-    const [, , uid, gid] = line?.split(":") ?? [];
+    const line = readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .find((entry) => entry.startsWith(`${name}:`));
+    const [uid, gid] = line?.split(":").slice(2) ?? [];
     if (uid !== undefined && gid !== undefined) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
   }
   throw new Error("PostgreSQL can't run as root, and there is no user nobody: run this as another user");
@@ -26,7 +28,7 @@ function unprivilegedUser() {
  */
 export function serverUser(dataDir) {
   if (!isRoot()) return undefined;
-  const found = dataDir && statSync(dataDir, { throwIfNoEntry: false });
+  const found = dataDir ? statSync(dataDir, { throwIfNoEntry: false }) : undefined;
   return found && found.uid !== 0 ? { uid: found.uid, gid: found.gid } : unprivilegedUser();
 }
 
@@ -52,7 +54,8 @@ export function isReachable(path, user) {
  */
 export function temporaryFolder(name, user) {
   const base = [tmpdir(), "/tmp", "/var/tmp"].find((folder) => isReachable(join(folder, name), user));
-  if (base === undefined) throw new Error("no temporary folder that PostgreSQL's user could enter: set TMPDIR");
+  if (base === undefined)
+    throw new Error("no temporary folder that PostgreSQL's user could enter: set TMPDIR");
   const owner = process.getuid?.() ?? 0;
   const folder = join(base, `${name}-${owner}`);
   mkdirSync(folder, { recursive: true, mode: 0o755 });

@@ -11,11 +11,20 @@ import { identityOf, isAlive } from "./identity.mjs";
 
 /** @param {string} path */
 function readOwner(path) {
+  const text = readIfAny(path);
+  if (text === undefined) return undefined;
   try {
-    const text = readFileSync(path, "utf8");
     return { text, owner: /** @type {ProcessIdentity} */ (JSON.parse(text)) };
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new Error(`${path} is not a lock file: remove it`, { cause: error });
+  } catch (cause) {
+    throw new Error(`${path} is not a lock file: remove it`, { cause });
+  }
+}
+
+/** @param {string} path */
+function readIfAny(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
     return undefined;
   }
 }
@@ -51,8 +60,8 @@ function removeStale(path, stale) {
   } catch {
     return;
   }
-  const moved = readFileSync(aside, "utf8");
-  if (moved !== stale) create(path, moved);
+  const moved = readIfAny(aside);
+  if (moved !== undefined && moved !== stale) create(path, moved);
   rmSync(aside, { force: true });
 }
 

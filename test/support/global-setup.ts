@@ -25,7 +25,9 @@ const holder = globalThis as { [kept]?: Shared | undefined };
 async function dropAll({ serverUrl, prefix }: DatabaseSource): Promise<void> {
   const client = new pg.Client({ connectionString: serverUrl });
   await client.connect();
-  const { rows } = await client.query("select datname from pg_database where starts_with(datname, $1)", [prefix]);
+  const { rows } = await client.query("select datname from pg_database where starts_with(datname, $1)", [
+    prefix,
+  ]);
   await client.end();
   await runSql(serverUrl, ...rows.map(({ datname }) => `drop database if exists "${datname}" with (force)`));
 }
@@ -46,7 +48,8 @@ async function open(): Promise<{ source: DatabaseSource; close: () => Promise<vo
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const shared = (holder[kept] ??= { users: 0, server: open() });
+  holder[kept] ??= { users: 0, server: open() };
+  const shared = holder[kept];
   shared.users += 1;
   const { source, close } = await shared.server;
   project.provide("databaseSource", source);

@@ -76,7 +76,10 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-function watch(child: ChildProcess, folder: string): { exited: Promise<void>; log: () => string; over: () => boolean } {
+function watch(
+  child: ChildProcess,
+  folder: string,
+): { exited: Promise<void>; log: () => string; over: () => boolean } {
   let log = "";
   let over = false;
   child.stderr?.on("data", (chunk: Buffer) => (log += chunk.toString()));
@@ -93,9 +96,13 @@ function watch(child: ChildProcess, folder: string): { exited: Promise<void>; lo
 }
 
 /** A real PgBouncer in front of the database. */
-export async function startPgBouncer(connectionString: string, options: PgBouncerOptions = {}): Promise<PgBouncer> {
+export async function startPgBouncer(
+  connectionString: string,
+  options: PgBouncerOptions = {},
+): Promise<PgBouncer> {
   const program = findPgBouncer();
-  if (program === undefined) throw new Error("there is no pgbouncer on PATH: guard the test with pgBouncerAvailable()");
+  if (program === undefined)
+    throw new Error("there is no pgbouncer on PATH: guard the test with pgBouncerAvailable()");
   const port = await freePort();
   const target = new URL(connectionString);
   const { folder, file } = writeConfiguration(configuration(target, port, options));

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -36,12 +37,12 @@ function collect(stream: Readable | null, lines: string[]): void {
 function watchEnd(child: ChildProcess, state: { end?: ProcessEnd }): Promise<ProcessEnd> {
   const callOff = guardProcess(child.pid ?? 0, { signal: "KILL" });
   running.add(child);
-  return new Promise((resolve) => {
+  return new Promise((settle) => {
     child.once("exit", callOff);
     child.once("close", (code, signal) => {
       running.delete(child);
       state.end = { code, signal };
-      resolve(state.end);
+      settle(state.end);
     });
   });
 }
@@ -56,14 +57,13 @@ export function spawnProcess(
   options: { env?: Record<string, string>; args?: string[]; nodeArgs?: string[]; cwd?: string } = {},
 ): TestProcess {
   const { env = {}, args = [], nodeArgs = [], cwd = root } = options;
-  const path = fileURLToPath(new URL(script, `file://${root}`));
-  const child = spawn(process.execPath, [...nodeArgs, path, ...args], {
+  const child = spawn(process.execPath, [...nodeArgs, resolve(root, script), ...args], {
     cwd,
     env: { ...process.env, ...env },
     stdio: "pipe",
   });
   if (child.pid === undefined) throw new Error(`${script} could not be started`);
-  const pid = child.pid;
+  const { pid } = child;
   const lines: string[] = [];
   const state: { end?: ProcessEnd } = {};
   collect(child.stdout, lines);
@@ -74,7 +74,9 @@ export function spawnProcess(
 
   const match = (pattern: RegExp, after: number): RegExpExecArray | undefined => {
     const line = lines.slice(after).find((candidate) => candidate.search(pattern) >= 0);
-    return line === undefined ? undefined : (new RegExp(pattern.source, pattern.flags.replace("g", "")).exec(line) ?? undefined);
+    return line === undefined
+      ? undefined
+      : (new RegExp(pattern.source, pattern.flags.replace("g", "")).exec(line) ?? undefined);
   };
   const kill = async (signal: NodeJS.Signals = "SIGKILL"): Promise<ProcessEnd | undefined> => {
     if (!state.end) child.kill(signal);
@@ -90,7 +92,8 @@ export function spawnProcess(
       until(
         () => {
           const found = match(pattern, after);
-          if (!found && state.end) throw new Error(`${script} ended (${JSON.stringify(state.end)}):\n${lines.join("\n")}`);
+          if (!found && state.end)
+            throw new Error(`${script} ended (${JSON.stringify(state.end)}):\n${lines.join("\n")}`);
           return found;
         },
         { timeoutMs, what: `a line of ${script} like ${pattern} in:\n${lines.join("\n")}` },

@@ -14,7 +14,8 @@ export async function until<T>(
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const value = await condition();
-    if (value) return value as Exclude<T, false | null | undefined | 0 | "">;
+    const isThere = Boolean(value);
+    if (isThere) return value as Exclude<T, false | null | undefined | 0 | "">;
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
     await delay(pollMs);
   }

@@ -21,7 +21,9 @@ function script(name: string, text: string): string {
 }
 
 test("a spawned process is seen line by line, and killed by its signal", async () => {
-  await using child = spawnProcess(script("talk.mjs", `console.log("ready on 42"); setInterval(() => {}, 1000);`));
+  await using child = spawnProcess(
+    script("talk.mjs", `console.log("ready on 42"); setInterval(() => {}, 1000);`),
+  );
   expect((await child.waitForLine(/ready on (\d+)/))[1]).toBe("42");
   expect(await child.kill("SIGTERM")).toEqual({ code: null, signal: "SIGTERM" });
 });

@@ -31,7 +31,9 @@ test("copies of the template can be made at the same time", async () => {
 
 test("an empty test database holds no schema of idemkit", async () => {
   await using database = await createDatabase({ empty: true });
-  expect(await ask(database.connectionString, "select to_regnamespace('idemkit') as name")).toEqual({ name: null });
+  expect(await ask(database.connectionString, "select to_regnamespace('idemkit') as name")).toEqual({
+    name: null,
+  });
 });
 
 test("drop ends a pool whose client was never given back", async () => {
