@@ -36,6 +36,16 @@ export interface Session<Tx> {
   rollback(): Promise<void>;
 }
 
+/** A connection kept out of the pool, without a transaction: for what must not wait behind a busy pool. */
+export interface Reserved {
+  /** Whether the connection is gone. */
+  readonly broken: boolean;
+  /** One autocommit statement. */
+  run(call: Call): Promise<Result>;
+  /** Gives the connection back, or with an error throws it away; does nothing the second time. */
+  release(error?: Error): void;
+}
+
 /**
  * The statement port: what idemkit needs of a PostgreSQL client. An adapter is a function that returns one
  * (`fromPg`); everything else is built on these members.
@@ -43,6 +53,8 @@ export interface Session<Tx> {
 export interface Connections<Tx> {
   /** One autocommit statement on any connection. */
   query(call: Call): Promise<Result>;
+  /** Takes a connection for as long as the caller likes. */
+  reserve(): Promise<Reserved>;
   /** Opens a transaction and runs its first statement in the same flight where the driver can. */
   begin(first: Call, isolation?: Isolation): Promise<{ readonly session: Session<Tx>; readonly first: Result }>;
 }
@@ -51,6 +63,8 @@ export interface Connections<Tx> {
 export interface PostgresDatabase<Tx> extends Database<Tx> {
   /** The schema of idemkit's tables. */
   readonly schema: string;
+  /** Whether a commit with events wakes the relays by NOTIFY. */
+  readonly notify: boolean;
   readonly connections: Connections<Tx>;
   classify(error: unknown): ErrorClass;
 }

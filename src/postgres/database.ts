@@ -2,11 +2,23 @@ import { invalid } from "../internal/options.ts";
 import type { Connections, PostgresDatabase } from "./connections.ts";
 import { recordStore } from "./record-store.ts";
 import { classify } from "./sqlstate.ts";
+import { withCommitHooks } from "./transaction.ts";
+
+/** Settings of {@link postgresDatabase}. */
+export interface DatabaseOptions {
+  /** Whether a commit with events wakes the relays. @defaultValue true */
+  readonly notify?: boolean | undefined;
+}
 
 /** A database on any client that implements the statement port. */
-export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "idemkit"): PostgresDatabase<Tx> {
+export function postgresDatabase<Tx>(
+  given: Connections<Tx>,
+  schema = "idemkit",
+  { notify = true }: DatabaseOptions = {},
+): PostgresDatabase<Tx> {
   if (typeof schema !== "string" || schema === "" || schema.length > 63 || schema.includes("\0")) {
     throw invalid("schema", "must be a name of 1 to 63 characters");
   }
-  return { schema, connections, classify, records: recordStore(connections, schema) };
+  const connections = withCommitHooks(given, { schema, notify });
+  return { schema, notify, connections, classify, records: recordStore(connections, schema) };
 }

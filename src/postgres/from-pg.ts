@@ -58,6 +58,12 @@ export interface FromPgOptions {
    * @defaultValue true
    */
   readonly preparedStatements?: boolean;
+  /**
+   * Whether a commit with events wakes the relays: one NOTIFY after it, at most a hundred a second for each process and
+   * never inside your transaction. Turn it off where every relay polls.
+   * @defaultValue true
+   */
+  readonly notify?: boolean;
 }
 
 /**
@@ -67,12 +73,14 @@ export interface FromPgOptions {
  * in transactions would hang for ever; `option_invalid`.
  */
 export function fromPg<P extends PgPool>(pool: P, options: FromPgOptions = {}): PostgresDatabase<ClientOf<P>> {
-  checkNames("fromPg", options, ["schema", "preparedStatements"]);
+  checkNames("fromPg", options, ["schema", "preparedStatements", "notify"]);
   const timeout = pool.options?.connectionTimeoutMillis;
   if (pool.options !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new IdemkitError("connection_timeout_missing", { details: { at: "connectionTimeoutMillis" } });
   }
-  return postgresDatabase(pgConnections(pool, options.preparedStatements ?? true), options.schema);
+  return postgresDatabase(pgConnections(pool, options.preparedStatements ?? true), options.schema, {
+    notify: options.notify,
+  });
 }
 
 function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connections<ClientOf<P>> {
@@ -89,6 +97,16 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
       } finally {
         session.giveBack();
       }
+    },
+    reserve: async () => {
+      const { session, run } = pgSession(await connected(pool), statement);
+      return {
+        get broken() {
+          return Boolean(session.broken);
+        },
+        run,
+        release: session.giveBack,
+      };
     },
     begin: async (first, isolation) => {
       const client = await connected(pool);
@@ -134,8 +152,8 @@ type Awaited2<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited
 
 interface PgSession<Tx> {
   readonly session: Session<Tx> & {
-    /** Gives a connection back that has no transaction open. */
-    giveBack(): void;
+    /** Gives a connection back that has no transaction open, or with an error throws it away. */
+    giveBack(error?: Error): void;
   };
   run(call: Call): Promise<Result>;
 }

@@ -1,7 +1,10 @@
 import { IdemkitError } from "../errors.ts";
 import type { Session } from "./connections.ts";
+import { markHooks } from "./transaction.ts";
+import type { Transaction } from "./transaction.ts";
 
 const sessions = new WeakMap<object, Session<unknown>>();
+const transactions = new WeakMap<object, Transaction>();
 let savepoints = 0;
 
 /** Remembers the session behind a guarded client, so that functions that take a `tx` find it. */
@@ -14,9 +17,19 @@ export function sessionOf(tx: object): Session<unknown> | undefined {
   return sessions.get(tx);
 }
 
+/** Remembers the transaction behind a guarded client; a database around another replaces what that one remembered. */
+export function rememberTransaction(tx: object, transaction: Transaction): void {
+  transactions.set(tx, transaction);
+}
+
+/** The transaction behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
+export function transactionOf(tx: object): Transaction | undefined {
+  return transactions.get(tx);
+}
+
 /**
- * A part of a handler that may fail: its writes are rolled back to a savepoint when it throws, and the error goes on to
- * the caller, who may catch it and continue in the same transaction. More than 64 open at once slow PostgreSQL down.
+ * A part of a handler that may fail: its writes and its events are rolled back to a savepoint when it throws, and the error
+ * goes on to the caller, who may catch it and continue in the same transaction. More than 64 open at once slow PostgreSQL down.
  * @throws IdemkitError `transaction_closed` for a client that is not the `tx` of a running handler.
  */
 export async function savepoint<T>(tx: object, work: () => Promise<T>): Promise<T> {
@@ -24,12 +37,15 @@ export async function savepoint<T>(tx: object, work: () => Promise<T>): Promise<
   if (session === undefined) throw new IdemkitError("transaction_closed", { detail: "savepoint needs a handler's tx" });
   savepoints += 1;
   const name = `idemkit_${savepoints}`;
+  const transaction = transactionOf(tx);
+  const undoHooks = transaction === undefined ? undefined : markHooks(transaction);
   await session.run({ text: `savepoint ${name}` });
   try {
     const value = await work();
     await session.run({ text: `release savepoint ${name}` });
     return value;
   } catch (error) {
+    undoHooks?.();
     await session.run({ text: `rollback to savepoint ${name}; release savepoint ${name}` });
     throw error;
   }
