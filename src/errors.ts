@@ -165,6 +165,22 @@ export const errorCatalogue = {
     retryable: false,
     message: "the publisher is closed: stop the relay before its publisher",
   },
+  event_malformed: {
+    retryable: false,
+    message: "the message lacks what an event is recorded and ordered by: see `at` of the error's details",
+  },
+  inbox_unavailable: {
+    retryable: true,
+    message: "the database could not be reached or kept refusing the transaction: deliver the events again",
+  },
+  inbox_aborted: {
+    retryable: true,
+    message: "the delivery was given up by its signal and rolled back: deliver the events again",
+  },
+  inbox_transaction_unknown: {
+    retryable: false,
+    message: "applyIfNewer needs the tx of a handler of an inbox or a webhook, while that handler runs",
+  },
 } as const;
 
 /** A code of {@link errorCatalogue}. */

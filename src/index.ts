@@ -31,3 +31,21 @@ export { outboxStatus } from "./outbox/status.ts";
 export type { OutboxStatus } from "./outbox/status.ts";
 export { parkedOutboxKeys, releaseOutboxKey } from "./outbox/parked.ts";
 export type { OutboxKey, ReleaseOptions } from "./outbox/parked.ts";
+export { createInbox } from "./inbox/create-inbox.ts";
+export type {
+  BatchOptions,
+  DeadLetterReason,
+  Inbox,
+  ParkedKeyName,
+  ProcessOptions,
+  ReleasedKey,
+} from "./inbox/inbox.ts";
+export type { InboxOptions, InboxSettings, RetryOptions } from "./inbox/settings.ts";
+export type { EventContext, EventHandler, EventHandlers, ReceivedEvent } from "./inbox/handler.ts";
+export type { EventOutcome } from "./inbox/outcome.ts";
+export { applyIfNewer } from "./inbox/apply-if-newer.ts";
+export type { Newer, NewerOptions } from "./inbox/apply-if-newer.ts";
+export { deadLetterHeaders } from "./inbox/dead-letter-calls.ts";
+export { derivedEventId } from "./inbox/event-id.ts";
+export { deadLetters, discardDeadLetter, parkedInboxKeys } from "./inbox/operate.ts";
+export type { DeadLetter, ListOptions, ParkedInboxKey } from "./inbox/operate.ts";

@@ -51,7 +51,10 @@ export interface Inbox {
    * @throws as {@link Inbox.process}; events committed until then are duplicates when the call is repeated.
    */
   processBatch(events: readonly EventMessage[], options?: BatchOptions): Promise<readonly EventOutcome[]>;
-  /** Records the event and stores it as a dead letter, without its handler. */
+  /**
+   * Records the event and stores it as a dead letter, without its handler. An id that is no UUID is taken as it is: two
+   * malformed messages of one topic need two of them.
+   */
   deadLetter(event: EventMessage, reason: DeadLetterReason, options?: ProcessOptions): Promise<EventOutcome>;
   /** Runs the handler on a dead letter again; `undefined` where there is none of this id. */
   replayDeadLetter(eventId: string, options?: ProcessOptions): Promise<EventOutcome | undefined>;
