@@ -436,7 +436,7 @@ create index processed_event_derived_processed_at on :"schema".processed_event_d
 
 -- Up to which time of an id the records are gone: written with the TRUNCATE, read by every delivery.
 create table :"schema".processed_event_horizon (
-  only           boolean primary key default true check (only),
+  singleton      boolean primary key default true check (singleton),
   expired_before timestamptz not null
 );
 insert into :"schema".processed_event_horizon (expired_before) values ('-infinity');
