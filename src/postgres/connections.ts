@@ -22,7 +22,7 @@ export interface Result {
 export interface Session<Tx> {
   /** The caller's own client, guarded: it refuses transaction control, and everything once the session has ended. */
   readonly tx: Tx;
-  /** Whether the connection is gone. */
+  /** Whether the connection is known to be gone; what the rollback finds counts too. */
   readonly broken: boolean;
   /** One statement of idemkit's own. */
   run(call: Call): Promise<Result>;
@@ -38,7 +38,7 @@ export interface Session<Tx> {
 
 /** A connection kept out of the pool, without a transaction: for what must not wait behind a busy pool. */
 export interface Reserved {
-  /** Whether the connection is gone. */
+  /** Whether the connection is known to be gone; what the rollback finds counts too. */
   readonly broken: boolean;
   /** One autocommit statement. */
   run(call: Call): Promise<Result>;

@@ -187,13 +187,13 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
         await commit(client, calls.map(statement));
         release();
       } catch (error) {
-        await endAborted(client, release);
+        release(await endAborted(client, onError));
         throw error;
       }
     },
     rollback: async () => {
       guard.closed = true;
-      if (!released) await endAborted(client, release);
+      if (!released) release(await endAborted(client, onError));
     },
   };
   rememberSession(tx, session);
@@ -223,15 +223,21 @@ async function answered(sent: Promise<PgResult>): Promise<PgResult> {
 /** How long a connection may take to roll back before it is thrown away, and the server left to notice. */
 const rollbackTimeoutMs = 1000;
 
-async function endAborted(client: PgClient, release: (error?: Error) => void): Promise<void> {
+/** @param onLost - told when the server did not answer to the rollback: the connection was gone before it */
+async function endAborted(client: PgClient, onLost: (error: Error) => void): Promise<Error | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Error>((resolve) => {
     timer = setTimeout(() => resolve(new Error("rollback timed out")), rollbackTimeoutMs);
   });
   const rolledBack = client.query({ text: "rollback" }).then(
     () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    (cause: unknown) => {
+      const error = cause instanceof Error ? cause : new Error(String(cause));
+      onLost(error);
+      return error;
+    },
   );
-  release(await Promise.race([rolledBack, late]));
+  const error = await Promise.race([rolledBack, late]);
   clearTimeout(timer);
+  return error;
 }
