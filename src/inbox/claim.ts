@@ -4,6 +4,7 @@ import { sqlstateOf } from "../postgres/sqlstate.ts";
 import { failureOf } from "./failure.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
+import { storable } from "./stored-event.ts";
 import type { Incoming } from "./stored-event.ts";
 
 /** The answer of the opening statement. */
@@ -28,8 +29,8 @@ export interface Opened<Tx> {
 export async function openClaim<Tx>(inbox: Internals<Tx>, events: readonly Incoming[]): Promise<Opened<Tx>> {
   const { idleTimeoutMs, lockTimeoutMs } = inbox.settings;
   const ids = events.map(({ id }) => id);
-  const topics = events.map(({ message }) => message.topic);
-  const keys = events.map(({ message }) => message.key);
+  const topics = events.map(({ message }) => storable(message.topic));
+  const keys = events.map(({ message }) => storable(message.key));
   const call = consumerCall(
     inbox,
     "inbox-claim",

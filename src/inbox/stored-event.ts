@@ -18,21 +18,25 @@ export function columnsOf({ message, id }: Incoming): readonly unknown[] {
   const { topic, key, type, payload, headers, aggregateVersion, sagaId, stepName, eventId } = message;
   return [
     id,
-    textOf(topic),
-    textOf(key),
-    textOf(type),
+    storable(topic),
+    storable(key),
+    storable(type),
     payload,
     JSON.stringify(headers),
     aggregateVersion ?? null,
-    textOf(sagaId),
-    textOf(stepName),
-    textOf(eventId),
+    orNull(sagaId),
+    orNull(stepName),
+    storable(eventId),
   ];
 }
 
 /** PostgreSQL's text can't hold NUL, and a malformed event must be storable all the same. */
-function textOf(text: string | undefined): string | null {
-  return text?.replaceAll("\0", "\uFFFD") ?? null;
+export function storable(text: string): string {
+  return text.replaceAll("\0", "\uFFFD");
+}
+
+function orNull(text: string | undefined): string | null {
+  return text === undefined ? null : storable(text);
 }
 
 /** A stored event, read back. */

@@ -61,13 +61,11 @@ export async function inUnit<Tx, T>(
   try {
     return await work(unitOn(state, clock, signal));
   } catch (error) {
-    const { idleTimeoutMs, isInfrastructure } = inbox.settings;
-    const run = {
-      broken: session.broken,
-      overslept: clock.longestMs >= idleTimeoutMs,
-      event: state.current?.event,
-    };
+    // First: a handler may have hidden that the server cut the connection, and the rollback finds out.
     await session.rollback();
+    const { idleTimeoutMs, isInfrastructure } = inbox.settings;
+    const overslept = clock.longestMs >= idleTimeoutMs;
+    const run = { broken: session.broken, overslept, event: state.current?.event };
     throw failureOf(error, run, isInfrastructure);
   }
 }
