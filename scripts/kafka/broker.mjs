@@ -11,6 +11,7 @@ import { freePort } from "../postgres/postmaster.mjs";
 import { guardProcess } from "../process/guard.mjs";
 import { javaCommand, kafkaJars } from "./jars.mjs";
 import { isServing } from "./metadata.mjs";
+import { fixedSettings } from "./settings.mjs";
 
 /** @typedef {{ dataDir?: string, port?: number, settings?: Record<string, string | number | boolean> }} BrokerOptions */
 /** @typedef {{ pid: number, exited: Promise<void>, hasExited: () => boolean }} BrokerProcess */
@@ -34,29 +35,6 @@ const logging = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Djava.awt.he
 const stopMs = 15_000;
 const startMs = 60_000;
 
-/** What one node needs to be a cluster; group and topic settings that let tests rebalance at once. */
-const fixed = {
-  "process.roles": "broker,controller",
-  "node.id": 1,
-  "controller.listener.names": "CONTROLLER",
-  "inter.broker.listener.name": "PLAINTEXT",
-  "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-  "auto.create.topics.enable": false,
-  "num.partitions": 12,
-  "num.network.threads": 2,
-  "num.io.threads": 4,
-  "num.recovery.threads.per.data.dir": 2,
-  "offsets.topic.replication.factor": 1,
-  "offsets.topic.num.partitions": 1,
-  "transaction.state.log.replication.factor": 1,
-  "transaction.state.log.min.isr": 1,
-  "transaction.state.log.num.partitions": 1,
-  "share.coordinator.state.topic.replication.factor": 1,
-  "share.coordinator.state.topic.min.isr": 1,
-  "group.initial.rebalance.delay.ms": 0,
-  "group.min.session.timeout.ms": 1000,
-};
-
 /**
  * @param {string} folder
  * @param {{ port: number, controllerPort: number }} ports
@@ -65,7 +43,7 @@ const fixed = {
 function writeProperties(folder, { port, controllerPort }, settings) {
   const listeners = `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`;
   const all = {
-    ...fixed,
+    ...fixedSettings,
     listeners,
     "advertised.listeners": listeners,
     "controller.quorum.bootstrap.servers": `127.0.0.1:${controllerPort}`,
