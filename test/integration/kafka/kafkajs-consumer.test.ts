@@ -1,5 +1,4 @@
-import { bindings } from "./support/clients.ts";
+import { kafkaJsBinding } from "./support/clients.ts";
 import { describeConsumer } from "./support/consumer-contract.ts";
 
-const [kafkajs] = bindings;
-if (kafkajs !== undefined) describeConsumer(kafkajs);
+describeConsumer(kafkaJsBinding);
