@@ -14,6 +14,8 @@ export type { Migrated, MigrateOptions } from "./postgres/migrate.ts";
 export type { Call, Connections, PostgresDatabase, Result, Row, Session } from "./postgres/connections.ts";
 export { startMaintenance } from "./maintenance/start-maintenance.ts";
 export type { MaintenanceLogger, MaintenanceOptions } from "./maintenance/start-maintenance.ts";
+export { retainProcessedEvents } from "./maintenance/processed-events.ts";
+export type { ProcessedEventOptions, ProcessedEventRound } from "./maintenance/processed-events.ts";
 export type { Running } from "./internal/loop.ts";
 export { eventHeaders } from "./core/event.ts";
 export type { EventMessage, OutgoingEvent, Published, Publisher } from "./core/event.ts";

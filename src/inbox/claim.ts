@@ -1,7 +1,7 @@
 import { IdemkitError } from "../errors.ts";
 import type { Row, Session } from "../postgres/connections.ts";
 import { sqlstateOf } from "../postgres/sqlstate.ts";
-import { failureOf } from "./failure.ts";
+import { DeliveryError, failureOf } from "./failure.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
 import { storable } from "./stored-event.ts";
@@ -40,12 +40,22 @@ export async function openClaim<Tx>(inbox: Internals<Tx>, events: readonly Incom
     topics,
     keys,
   );
-  const { session, first } = await opened(inbox, inbox.database.connections.begin(call));
+  const { session, first } = await opened(inbox, inbox.database.connections.begin(call)).catch(rerouted);
   const [row] = first.rows;
   if (row !== undefined) return { session, claimed: claimedOf(row) };
   await session.rollback();
   throw new IdemkitError("schema_missing", { detail: "processed_event_horizon is empty" });
 }
+
+/**
+ * A row that was on its way to the default partition while its day was being made there finds that it no longer belongs:
+ * sent again it goes to the day.
+ */
+function rerouted(error: unknown): never {
+  throw sqlstateOf(error) === checkViolation ? new DeliveryError("conflict", error) : error;
+}
+
+const checkViolation = "23514";
 
 /** Opens a transaction on events that are stored already. */
 export async function openStored<Tx>(inbox: Internals<Tx>): Promise<Session<Tx>> {

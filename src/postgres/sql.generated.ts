@@ -45,6 +45,12 @@ export const statements: {
   readonly "outbox-unpark": string;
   readonly "outbox-wake": string;
   readonly "outbox-yield": string;
+  readonly "processed-event-clean": string;
+  readonly "processed-event-horizon": string;
+  readonly "processed-event-partitions": string;
+  readonly "processed-event-sweep-attempts": string;
+  readonly "processed-event-sweep-default": string;
+  readonly "processed-event-sweep-derived": string;
   readonly "refuse": string;
 } = {
   "claim-unread": `select pg_try_advisory_xact_lock($1::bigint) as locked,
@@ -303,6 +309,41 @@ select exists (select from fence) as owned, (select count(*)::int from gone) as 
   "outbox-unpark": `delete from :"schema".outbox_parked_key where topic = $1 and key = $2 returning shard, event_id`,
   "outbox-wake": `select pg_notify($1, $2)`,
   "outbox-yield": `update :"schema".outbox_shard set owner = null, expires_at = null where owner = $1 and shard = any($2::smallint[])`,
+  "processed-event-clean": `select pg_try_advisory_xact_lock($1::bigint) as locked, set_config('lock_timeout', $2, true)`,
+  "processed-event-horizon": `update :"schema".processed_event_horizon
+set expired_before = to_timestamp($1::float8 / 1000)
+where expired_before < to_timestamp($1::float8 / 1000)`,
+  "processed-event-partitions": `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
+       extract(epoch from h.expired_before)::float8 * 1000 as expired_before_ms,
+       array(
+         select child.relname::text
+         from pg_catalog.pg_inherits as i
+         join pg_catalog.pg_class as child on child.oid = i.inhrelid
+         join pg_catalog.pg_class as parent on parent.oid = i.inhparent
+         join pg_catalog.pg_namespace as n on n.oid = parent.relnamespace
+         where parent.relname = 'processed_event' and n.nspname = $1
+         order by 1) as names
+from :"schema".processed_event_horizon as h`,
+  "processed-event-sweep-attempts": `delete from :"schema".event_attempt
+where ctid = any (array(
+  select ctid from :"schema".event_attempt
+  where updated_at < clock_timestamp() - make_interval(secs => $1)
+  limit $2
+  for update skip locked))`,
+  "processed-event-sweep-default": `delete from :"schema".processed_event_default
+where ctid = any (array(
+  select ctid from :"schema".processed_event_default
+  where processed_at < clock_timestamp() - make_interval(secs => $1)
+  order by processed_at
+  limit $2
+  for update skip locked))`,
+  "processed-event-sweep-derived": `delete from :"schema".processed_event_derived
+where ctid = any (array(
+  select ctid from :"schema".processed_event_derived
+  where processed_at < clock_timestamp() - make_interval(secs => $1)
+  order by processed_at
+  limit $2
+  for update skip locked))`,
   "refuse": `insert into :"schema".idempotency_record as x
   (scope, operation, key, operation_id, fingerprint, disposition, status, headers, body, expires_at)
 values
