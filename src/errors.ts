@@ -177,9 +177,41 @@ export const errorCatalogue = {
     retryable: true,
     message: "the delivery was given up by its signal and rolled back: deliver the events again",
   },
+  event_handler_failed: {
+    retryable: true,
+    message: "the handler failed and was rolled back: deliver the event again",
+  },
   inbox_transaction_unknown: {
     retryable: false,
     message: "applyIfNewer needs the tx of a handler of an inbox or a webhook, while that handler runs",
+  },
+  webhook_signature_invalid: {
+    retryable: false,
+    message: "the signature is missing, old or wrong",
+  },
+  webhook_body_invalid: {
+    retryable: false,
+    message: "the body is not what this webhook reads",
+  },
+  webhook_event_id_missing: {
+    retryable: false,
+    message: "the event has no id to recognise it by when it is sent again",
+  },
+  webhook_method: {
+    retryable: false,
+    message: "a webhook is sent with POST",
+  },
+  webhook_body_too_large: {
+    retryable: false,
+    message: "the body is larger than maxBodyBytes",
+  },
+  webhook_body_consumed: {
+    retryable: false,
+    message: "the body was read before the webhook could check its signature: mount it before body parsers",
+  },
+  webhook_handler_failed: {
+    retryable: true,
+    message: "the event could not be handled and nothing was committed: send it again",
   },
 } as const;
 

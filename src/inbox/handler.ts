@@ -16,14 +16,14 @@ export interface EventContext<Tx> {
   readonly tx: Tx;
   /** Aborts when the delivery is given up: a revoked partition, a stop, or `handlerTimeoutMs`. */
   readonly signal: AbortSignal;
-  /** 1 for the first try, and one more after each failure that was the handler's; an outage of the database never counts. */
+  /** 1 for the first try of a delivery, then one more than the failures counted; the database's own never count. */
   readonly attempt: number;
 }
 
 /** Handles the events of one type. It may run more than once; it commits once. */
 export type EventHandler<Tx> = (event: ReceivedEvent, context: EventContext<Tx>) => unknown;
 
-/** Handlers by event type. */
+/** Handlers by event type; `"*"` handles the types that have none. */
 export type EventHandlers<Tx> = Readonly<Record<string, EventHandler<Tx>>>;
 
 /** The message with `data` beside it. */

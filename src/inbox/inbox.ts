@@ -42,7 +42,8 @@ export interface Inbox {
   /**
    * Handles one event in one transaction with its record. Resolves when that has committed: acknowledge then.
    * @throws IdemkitError `inbox_unavailable` when the database stays away longer than `giveUpAfterMs`; `inbox_aborted`;
-   * `event_malformed` where the message has no id, type, topic or key to record it by (see {@link Inbox.deadLetter}).
+   * `event_handler_failed` where `retry.perDelivery`
+   * is used up; `event_malformed` where the message has no id, type, topic or key to record it by (see {@link Inbox.deadLetter}).
    */
   process(event: EventMessage, options?: ProcessOptions): Promise<EventOutcome>;
   /**

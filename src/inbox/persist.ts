@@ -62,9 +62,11 @@ export interface Endeavour<T> extends Persistence {
  */
 export async function withTries<Tx, T>(inbox: Internals<Tx>, endeavour: Endeavour<T>): Promise<T> {
   const { retry } = inbox.settings;
-  for (let attempt = 1; ;) {
+  let attempt = 1;
+  const step = (): Promise<T> => endeavour.step(attempt);
+  for (let tries = 1; ; tries += 1) {
     try {
-      return await persistently(inbox, () => endeavour.step(attempt), endeavour);
+      return await persistently(inbox, step, endeavour);
     } catch (error) {
       if (!(error instanceof DeliveryError) || error.event === undefined) throw error;
       const { event, cause } = error;
@@ -72,6 +74,7 @@ export async function withTries<Tx, T>(inbox: Internals<Tx>, endeavour: Endeavou
       if (attempts >= retry.attempts) {
         return persistently(inbox, () => endeavour.giveUp(event, cause, attempts), endeavour);
       }
+      if (tries >= retry.perDelivery) throw new IdemkitError("event_handler_failed", { cause });
       await inbox.runtime.sleep(backoffMs(attempts - 1, retry, inbox.runtime.random), endeavour.signal);
       attempt = attempts + 1;
     }

@@ -15,6 +15,12 @@ export interface RetryOptions {
   readonly baseMs?: number;
   /** @defaultValue 10_000 */
   readonly maxMs?: number;
+  /**
+   * Tries within one call, for sources that bring an event again by themselves, such as webhooks: then the call rejects
+   * with `event_handler_failed`, until `attempts` are used up.
+   * @defaultValue as many as `attempts`
+   */
+  readonly perDelivery?: number;
 }
 
 /** Settings of an inbox beside its database. */
@@ -188,11 +194,12 @@ type BoundedOption =
   | "splitConcurrency";
 
 function retryOf(retry: RetryOptions): Required<RetryOptions> {
-  checkNames("retry", retry, ["attempts", "baseMs", "maxMs"]);
+  checkNames("retry", retry, ["attempts", "baseMs", "maxMs", "perDelivery"]);
   return {
-    attempts: checkInteger("retry.attempts", retry.attempts ?? 5, 1, 1000),
+    attempts: checkInteger("retry.attempts", retry.attempts ?? 5, 1, 1_000_000),
     baseMs: checkInteger("retry.baseMs", retry.baseMs ?? 100, 0, 3_600_000),
     maxMs: checkInteger("retry.maxMs", retry.maxMs ?? 10_000, 0, 3_600_000),
+    perDelivery: checkInteger("retry.perDelivery", retry.perDelivery ?? 1_000_000, 1, 1_000_000),
   };
 }
 

@@ -128,9 +128,9 @@ function unitOn<Tx>(
 /** Begins the names of aggregates that a handler guards itself, with `applyIfNewer`. */
 export const ownAggregate = "own:";
 
-/** The handler of a type; a type named like a member of every object has none. */
+/** The handler of a type, or of all others; a type named like a member of every object has none. */
 export function handlerOf<Tx>({ handlers }: Internals<Tx>, type: string): EventHandler<Tx> | undefined {
-  return Object.hasOwn(handlers, type) ? handlers[type] : undefined;
+  return Object.hasOwn(handlers, type) ? handlers[type] : handlers["*"];
 }
 
 /** Why an event is parked. */
