@@ -8,6 +8,7 @@ import { startListener } from "./listener.ts";
 import { relaySettings } from "./options.ts";
 import type { RelayOptions, RelaySettings } from "./options.ts";
 import { startPacedLoop } from "./paced-loop.ts";
+import type { PacedLoop } from "./paced-loop.ts";
 import { outboxStore } from "./store.ts";
 import type { OutboxStore } from "./store.ts";
 import { takeTurn } from "./turn.ts";
@@ -44,14 +45,14 @@ export function startRelay<Tx>(database: PostgresDatabase<Tx>, options: RelayOpt
   const settings = relaySettings(options);
   const { runtime, logger } = settings;
   const relay = shardTurns(outboxStore(database), settings, () => leases);
-  const workers = startWorkers({ concurrency: settings.concurrency, turn: relay.turn, runtime });
+  const workers = startWorkers({ concurrency: settings.concurrency, turn: relay.turn, look: () => poller.poke(), runtime });
   const leases: Leases = startLeases(database, settings, { acquired: workers.wake, idle: workers.idle });
-  const poller = startPacedLoop({
+  const poller: PacedLoop = startPacedLoop({
     everyMs: settings.pollMs,
     maxRetryMs: 5000,
     work: async () => {
-      const held = leases.held();
-      if (held.length > 0) workers.wake(await relay.pending(held));
+      const quiet = leases.held().filter((shard) => !workers.isBusy(shard));
+      if (quiet.length > 0) workers.wake(await relay.pending(quiet));
     },
     onError: relay.failed,
     runtime,
@@ -96,9 +97,8 @@ interface ShardTurns {
   failed(error: unknown): void;
 }
 
-/** The smallest batch, and the first one of a shard. */
-const firstBatch = 100;
-/** Batches shrink where publishing one takes longer, so that a stop or a lost lease need not wait long for it. */
+/** Batches shrink down to this where they fail, or where publishing takes longer than a stop should have to wait. */
+const smallBatch = 100;
 const slowMs = 1000;
 const backoff = { baseMs: 100, maxMs: 5000 };
 /** How long a turn may take before its shard is left to others: a connection or a broker that never answers. */
@@ -114,7 +114,7 @@ function shardTurns(store: OutboxStore, settings: RelaySettings, leases: () => L
   const { batchSize, runtime, logger } = settings;
   const counts = { published: 0, parked: 0, failures: 0, batches: 0 };
   const states = new Map<number, ShardState>();
-  const smallest = Math.min(firstBatch, batchSize);
+  const smallest = Math.min(smallBatch, batchSize);
   let down = false;
 
   function failed(error: unknown): void {
@@ -144,7 +144,7 @@ function shardTurns(store: OutboxStore, settings: RelaySettings, leases: () => L
   async function turn(shard: number): Promise<After> {
     const lease = leases().get(shard);
     if (lease === undefined) return "done";
-    const state = states.get(shard) ?? { limit: smallest, failures: 0 };
+    const state = states.get(shard) ?? { limit: batchSize, failures: 0 };
     states.set(shard, state);
     if (!lease.isValid()) return { restMs: backoff.baseMs };
     try {
@@ -158,9 +158,11 @@ function shardTurns(store: OutboxStore, settings: RelaySettings, leases: () => L
         return restOf(state);
       }
       state.failures = 0;
+      const full = result.read === state.limit;
       if (result.publishMs > slowMs) state.limit = Math.max(smallest, Math.floor(state.limit / 2));
-      else if (result.read === state.limit) state.limit = Math.min(batchSize, state.limit * 2);
-      return result.read > 0 ? "again" : "done";
+      else if (full) state.limit = Math.min(batchSize, state.limit * 2);
+      if (full) return "again";
+      return result.read > 0 ? "look" : "done";
     } catch (error) {
       failed(error);
       return restOf(state);
