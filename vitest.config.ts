@@ -54,7 +54,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "kafka",
-          include: ["test/integration/kafka/**/*.test.ts"],
+          include: ["test/integration/kafka/**/*.test.ts", "test/kafka-confluent/*.test.ts"],
           globalSetup: [...globalSetup, "test/support/kafka-global-setup.ts"],
           sequence: { groupOrder: 3 },
           maxWorkers: 1,

@@ -155,6 +155,7 @@ export function describeConsumer(binding: Binding): void {
         topics: [topic.name],
         batchSize: 100,
         revokeGraceMs: 300,
+        stopGraceMs: 300,
         before: async (_event, { signal }) => {
           signals.push(signal);
           entered.resolve();
@@ -163,7 +164,7 @@ export function describeConsumer(binding: Binding): void {
       });
       await entered.promise;
       const second = ledger.consume({ client: binding.connect(), topics: [topic.name] });
-      await until(() => first.revocations.length > 0 && signals[0]?.aborted, { timeoutMs: 20_000, what: "the abort" });
+      await until(() => first.revocations.length > 0 && signals.some(({ aborted }) => aborted), { timeoutMs: 20_000, what: "the abort" });
       const before = [...first.committed];
       await first.stop();
       const effects = await ledger.reached(16);

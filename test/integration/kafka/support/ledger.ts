@@ -75,7 +75,9 @@ export async function createLedger(): Promise<Ledger> {
       ),
     consume: ({ before, ...options }) => {
       const consumer = options.consumer ?? "ledger";
-      const started = startConsumer({ database: fromPg(pool), consumer, logger: quiet, maxWaitMs: 100, ...options }, before);
+      // Soon aware of a rebalance.
+      const quick = { logger: quiet, maxWaitMs: 100, heartbeatMs: 300, sessionTimeoutMs: 10_000 };
+      const started = startConsumer({ database: fromPg(pool), consumer, ...quick, ...options }, before);
       consumers.push(started);
       return started;
     },
