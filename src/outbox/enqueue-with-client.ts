@@ -34,7 +34,10 @@ export async function enqueueWithClient(
   const { text, values = [] } = pending.insert();
   await client.query({ text, values: [...values] });
   if (!notify) return;
-  await client.query({ text: "select pg_notify($1, $2)", values: [channelOf(schema), payloadOf(pending.shards())] });
+  await client.query({
+    text: "select pg_notify($1, $2)",
+    values: [channelOf(schema), payloadOf(pending.shards())],
+  });
 }
 
 /** A pool would commit the events on a connection of their own, whatever becomes of the caller's transaction. */

@@ -2,7 +2,7 @@ import type { OutgoingEvent } from "../core/event.ts";
 import { IdemkitError } from "../errors.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
-import { transactionOf } from "../postgres/sessions.ts";
+import { transactionOf } from "../postgres/transaction.ts";
 import type { CommitHook, Transaction } from "../postgres/transaction.ts";
 import { enqueueWithClient } from "./enqueue-with-client.ts";
 import type { PlainClient, PlainClientOptions } from "./enqueue-with-client.ts";
@@ -39,7 +39,11 @@ const buffered = Symbol("idemkit.outbox");
  * @throws IdemkitError `outbox_event_invalid`, `outbox_event_too_large`, `outbox_payload_refused`,
  * `outbox_too_many_keys`, `outbox_transaction_unknown`, `transaction_closed`, `option_invalid`. Source: R-DIST-IDEM-1.
  */
-export async function enqueue(tx: object, event: OutgoingEvent, options: EnqueueOptions = {}): Promise<string> {
+export async function enqueue(
+  tx: object,
+  event: OutgoingEvent,
+  options: EnqueueOptions = {},
+): Promise<string> {
   const transaction = transactionOf(tx);
   if (transaction === undefined) throw new IdemkitError("outbox_transaction_unknown");
   const checked = prepared([event], options);
@@ -75,10 +79,14 @@ function prepared(
   checkNames("enqueue", options, optionNames);
   const maxBytes = checkInteger("maxBytes", options.maxBytes ?? defaultMaxBytes, 1, 100_000_000);
   const { schema, traceparent } = options;
-  const checked = events.map((event) => checkEvent(event, { eventId: systemRuntime.newId(), maxBytes, traceparent }));
+  const checked = events.map((event) =>
+    checkEvent(event, { eventId: systemRuntime.newId(), maxBytes, traceparent }),
+  );
   if (schema === undefined) return checked;
-  const waits = events.map(({ type, payload }) => checkPayload(schema, type, payload));
-  return waits.some((each) => each !== undefined) ? Promise.all(waits).then(() => checked) : checked;
+  const waits = events
+    .map(({ type, payload }) => checkPayload(schema, type, payload))
+    .filter((each) => each !== undefined);
+  return waits.length === 0 ? checked : Promise.all(waits).then(() => checked);
 }
 
 function add(transaction: Transaction, events: readonly CheckedEvent[]): readonly string[] {

@@ -6,7 +6,11 @@ import { checkEvent } from "./outgoing.ts";
 const settings = { eventId: "018f0000-0000-7000-8000-000000000000", maxBytes: 1000 };
 const event: OutgoingEvent = { type: "order.created", key: "order-1", payload: {} };
 
-const faults: readonly [string, Partial<Record<keyof OutgoingEvent, unknown>> & Record<string, unknown>, string][] = [
+const faults: readonly [
+  string,
+  Partial<Record<keyof OutgoingEvent, unknown>> & Record<string, unknown>,
+  string,
+][] = [
   ["an empty type", { type: "" }, "type"],
   ["a type with a space", { type: "order created" }, "type"],
   ["a type that makes no topic", { type: "заказ" }, "type"],

@@ -26,7 +26,16 @@ export interface CheckSettings {
   readonly traceparent?: string | undefined;
 }
 
-const eventNames = ["type", "key", "payload", "topic", "aggregateVersion", "sagaId", "stepName", "headers"] as const;
+const eventNames = [
+  "type",
+  "key",
+  "payload",
+  "topic",
+  "aggregateVersion",
+  "sagaId",
+  "stepName",
+  "headers",
+] as const;
 const visibleAscii = /^[\x21-\x7e]{1,255}$/;
 /** What Kafka accepts as the name of a topic. */
 const topicName = /^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$/;
@@ -39,7 +48,10 @@ const reserved: ReadonlySet<string> = new Set(Object.values(eventHeaders));
  * Checks an event and turns it into bytes, so that a later change of the caller's objects changes nothing.
  * @throws IdemkitError `outbox_event_invalid`, `outbox_event_too_large`.
  */
-export function checkEvent(event: OutgoingEvent, { eventId, maxBytes, traceparent }: CheckSettings): CheckedEvent {
+export function checkEvent(
+  event: OutgoingEvent,
+  { eventId, maxBytes, traceparent }: CheckSettings,
+): CheckedEvent {
   checkNames("event", event, eventNames);
   const type = matching("type", event.type, visibleAscii, "must be 1 to 255 visible ASCII characters");
   const topic = matching(
@@ -83,7 +95,8 @@ function headersOf(headers: OutgoingEvent["headers"], traceparent: string | unde
   const entries = Object.entries(headers ?? {});
   for (const [name, value] of entries) {
     matching(`headers.${name}`, name, visibleAscii, "must have a name of 1 to 255 visible ASCII characters");
-    if (reserved.has(name.toLowerCase())) throw faulty(`headers.${name}`, "is a name that idemkit sets itself");
+    if (reserved.has(name.toLowerCase()))
+      throw faulty(`headers.${name}`, "is a name that idemkit sets itself");
     if (typeof value !== "string") throw faulty(`headers.${name}`, "must be a string");
   }
   if (traceparent !== undefined) entries.push([eventHeaders.traceparent, traceparent]);

@@ -62,7 +62,7 @@ export async function releaseOutboxKey<Tx>(
     }
     const { count } = await session.run({ ...statementOf("outbox-release", schema), values });
     await session.commit();
-    if (notify) wakerOf(connections, schema)(1 << (row["shard"] as number));
+    if (notify) wakerOf(connections, schema)([row["shard"] as number]);
     return count;
   } catch (error) {
     await session.rollback();

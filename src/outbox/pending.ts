@@ -12,8 +12,8 @@ const maxKeys = 1000;
 /** The events of one transaction, until they are inserted together. */
 export interface Pending {
   readonly size: number;
-  /** A bit for each shard that gets something. */
-  shards(): number;
+  /** The shards that get something. */
+  shards(): ReadonlySet<number>;
   /** @throws IdemkitError `outbox_too_many_keys`, and then none of them was added. */
   add(events: readonly CheckedEvent[]): void;
   /** Forgets all but the first events. */
@@ -32,7 +32,7 @@ export function pendingEvents(schema: string): Pending {
     get size() {
       return events.length;
     },
-    shards: () => events.reduce((mask, { shard }) => mask | (1 << shard), 0),
+    shards: () => new Set(column(({ shard }) => shard)),
     add: (added) => {
       const placed = added.map((event) => ({ ...event, ...placeOf(schema, event.topic, event.key) }));
       const fresh = new Set(placed.map(({ lock }) => lock).filter((lock) => !locks.has(lock)));

@@ -22,10 +22,15 @@ interface SchemaIssue {
  * schema does.
  * @throws IdemkitError `outbox_payload_refused`, with the first issue's path in `details.at` and never the value.
  */
-export function checkPayload(schema: StandardSchema, type: string, payload: unknown): void | Promise<void> {
+export function checkPayload(
+  schema: StandardSchema,
+  type: string,
+  payload: unknown,
+): Promise<void> | undefined {
   const result = schema["~standard"].validate(payload);
   if (result instanceof Promise) return result.then((settled) => refuseIssues(type, settled));
-  return refuseIssues(type, result);
+  refuseIssues(type, result);
+  return undefined;
 }
 
 function refuseIssues(type: string, { issues }: SchemaResult): void {

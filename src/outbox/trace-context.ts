@@ -23,7 +23,7 @@ export function activeTraceparent(): string | undefined {
   if (typeof ids[0] !== "string" || typeof ids[1] !== "string") return undefined;
   if (!traceId.test(ids[0]) || !spanId.test(ids[1])) return undefined;
   const flags = member(span, "traceFlags");
-  const hex = (typeof flags === "number" ? flags & 0xff : 0).toString(16).padStart(2, "0");
+  const hex = (typeof flags === "number" ? flags % 256 : 0).toString(16).padStart(2, "0");
   return `00-${ids[0]}-${ids[1]}-${hex}`;
 }
 

@@ -8,17 +8,17 @@ export function channelOf(schema: string): string {
   return `idemkit_outbox_${createHash("sha256").update(schema).digest("hex").slice(0, 16)}`;
 }
 
-/** Told that the shares of relays have changed, in the place of a bit mask of shards. */
+/** Told in the place of shards: the shares of the relays have changed. */
 export const sharesChanged = "shares";
 
-/** What a notification says: shards to look at, or `undefined` for all. */
-export function shardsOf(payload: string): number | undefined {
-  return /^[0-9a-f]{1,4}$/.test(payload) ? Number.parseInt(payload, 16) : undefined;
+/** What a notification says: the shards that have something new, such as `3,11`. */
+export function payloadOf(shards: Iterable<number>): string {
+  return [...shards].join(",");
 }
 
-/** The payload for a mask of shards. */
-export function payloadOf(shards: number): string {
-  return shards.toString(16);
+/** The shards that a notification names; whatever another version may say names none. */
+export function shardsOf(payload: string): readonly number[] {
+  return payload.split(",").map(Number).filter(Number.isInteger);
 }
 
 /**
@@ -28,7 +28,7 @@ export function payloadOf(shards: number): string {
 const pauseMs = 10;
 
 /** Wakes the relays, soon and never more often than they need. */
-export type Waker = (shards: number) => void;
+export type Waker = (shards: Iterable<number>) => void;
 
 const wakers = new WeakMap<object, Waker>();
 
@@ -43,23 +43,23 @@ export function wakerOf(connections: Pick<Connections<unknown>, "query">, schema
 function newWaker(connections: Pick<Connections<unknown>, "query">, schema: string): Waker {
   const statement = statementOf("outbox-wake", schema);
   const channel = channelOf(schema);
-  let waiting = 0;
+  const waiting = new Set<number>();
   let busy = false;
 
   async function send(): Promise<void> {
-    const shards = waiting;
-    waiting = 0;
+    const payload = payloadOf(waiting);
+    waiting.clear();
     busy = true;
     // A notification that is lost costs the relay's poll interval and nothing else.
-    await connections.query({ ...statement, values: [channel, payloadOf(shards)] }).catch(() => {});
+    await connections.query({ ...statement, values: [channel, payload] }).catch(() => {});
     setTimeout(() => {
       busy = false;
-      if (waiting !== 0) void send();
+      if (waiting.size > 0) void send();
     }, pauseMs).unref();
   }
 
   return (shards) => {
-    waiting |= shards;
-    if (!busy && waiting !== 0) void send();
+    for (const shard of shards) waiting.add(shard);
+    if (!busy && waiting.size > 0) void send();
   };
 }

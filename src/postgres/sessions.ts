@@ -1,10 +1,8 @@
 import { IdemkitError } from "../errors.ts";
 import type { Session } from "./connections.ts";
-import { markHooks } from "./transaction.ts";
-import type { Transaction } from "./transaction.ts";
+import { markHooks, transactionOf } from "./transaction.ts";
 
 const sessions = new WeakMap<object, Session<unknown>>();
-const transactions = new WeakMap<object, Transaction>();
 let savepoints = 0;
 
 /** Remembers the session behind a guarded client, so that functions that take a `tx` find it. */
@@ -15,16 +13,6 @@ export function rememberSession(tx: object, session: Session<unknown>): void {
 /** The session behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
 export function sessionOf(tx: object): Session<unknown> | undefined {
   return sessions.get(tx);
-}
-
-/** Remembers the transaction behind a guarded client; a database around another replaces what that one remembered. */
-export function rememberTransaction(tx: object, transaction: Transaction): void {
-  transactions.set(tx, transaction);
-}
-
-/** The transaction behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
-export function transactionOf(tx: object): Transaction | undefined {
-  return transactions.get(tx);
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { Call, Connections, Result, Session } from "./connections.ts";
-import { rememberTransaction } from "./sessions.ts";
 
 /** What a part of idemkit does with a transaction that a handler works in. */
 export interface CommitHook {
@@ -25,6 +24,13 @@ export interface Transaction {
 
 /** Settings that every transaction of a database shares. */
 export type TransactionHome = Pick<Transaction, "schema" | "connections" | "notify">;
+
+const transactions = new WeakMap<object, Transaction>();
+
+/** The transaction behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
+export function transactionOf(tx: object): Transaction | undefined {
+  return transactions.get(tx);
+}
 
 /** The same connections, whose sessions run the hooks of their transaction at the commit. */
 export function withCommitHooks<Tx>(
@@ -52,7 +58,9 @@ function hooked<Tx>(session: Session<Tx>, home: TransactionHome): Session<Tx> {
     },
     run: session.run,
   };
-  if (typeof session.tx === "object" && session.tx !== null) rememberTransaction(session.tx, transaction);
+  if (typeof session.tx === "object" && session.tx !== null) {
+    transactions.set(session.tx, transaction); // a database around another replaces what that one remembered
+  }
   return {
     tx: session.tx,
     get broken() {

@@ -31,7 +31,10 @@ const maxFaults = 10;
  * @param committed - the events, those of one key in the order of their commits
  * @param delivered - every delivery, in the order of the receiver's log
  */
-export function checkDelivery(committed: readonly SeenEvent[], delivered: readonly SeenEvent[]): DeliveryCheck {
+export function checkDelivery(
+  committed: readonly SeenEvent[],
+  delivered: readonly SeenEvent[],
+): DeliveryCheck {
   const places = placesOf(committed);
   const first = new Set<string>();
   const latest = new Map<string, number>();
@@ -68,7 +71,9 @@ export function checkDelivery(committed: readonly SeenEvent[], delivered: readon
 }
 
 /** Each event's key, and its number among the events of its key. */
-function placesOf(committed: readonly SeenEvent[]): Map<string, { readonly key: string; readonly at: number }> {
+function placesOf(
+  committed: readonly SeenEvent[],
+): Map<string, { readonly key: string; readonly at: number }> {
   const counts = new Map<string, number>();
   return new Map(
     committed.map(({ eventId, key }) => {

@@ -27,8 +27,9 @@ const relay = startRelay(fromPg(pool), {
 });
 console.log("started");
 
-process.once("SIGTERM", async () => {
+async function stop() {
   await relay.stop();
   await pool.end();
   console.log("stopped");
-});
+}
+process.once("SIGTERM", () => void stop());

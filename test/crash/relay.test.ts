@@ -18,7 +18,7 @@ interface Broker {
   /** Every message, in the order of arrival. */
   readonly log: SeenEvent[];
   /** Called when a batch is in the log and before its sender is told so. */
-  beforeAnswer: () => Promise<unknown> | void;
+  beforeAnswer: () => Promise<unknown>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ async function startBroker(): Promise<Broker> {
   const broker: Broker = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     log,
-    beforeAnswer: () => {},
+    beforeAnswer: async () => {},
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -47,23 +47,30 @@ async function startBroker(): Promise<Broker> {
 const keys = Array.from({ length: 40 }, (_, i) => `order-${i}`);
 
 /** Writers whose commits of a key are numbered by the key's row; returns the events in that order. */
-async function write(test: TestDatabase, each: number): Promise<SeenEvent[]> {
-  const pool = test.pool();
-  const database = fromPg(pool);
-  await pool.query("create table if not exists account (key text primary key, version int not null default 0)");
+async function write(database: TestDatabase, each: number): Promise<SeenEvent[]> {
+  const pool = database.pool();
+  const outbox = fromPg(pool);
+  await pool.query(
+    "create table if not exists account (key text primary key, version int not null default 0)",
+  );
   await pool.query("insert into account (key) select unnest($1::text[]) on conflict do nothing", [keys]);
   const committed = new Map<string, SeenEvent[]>(keys.map((key) => [key, []]));
   const writer = async (_: unknown, name: number): Promise<void> => {
     for (let n = 0; n < each; n += 1) {
       const key = keys[(n * 7 + name * 3) % keys.length] ?? "";
       const command = { scope: "writer", operation: "write", key: `${name}-${n}`, command: {} };
-      await runOnce(database, command, async ({ tx }) => {
+      await runOnce(outbox, command, async ({ tx }) => {
         const { rows } = await tx.query<{ version: number }>(
           "update account set version = version + 1 where key = $1 returning version",
           [key],
         );
         const version = rows[0]?.version ?? 0;
-        const eventId = await enqueue(tx, { type: "order.changed", key, payload: {}, aggregateVersion: version });
+        const eventId = await enqueue(tx, {
+          type: "order.changed",
+          key,
+          payload: {},
+          aggregateVersion: version,
+        });
         const events = committed.get(key) ?? [];
         events[version - 1] = { eventId, key };
       });
@@ -82,19 +89,21 @@ test("relays that are killed at any moment lose nothing, invert nothing, and re-
 
   // Half of the kills fall between the broker's log and its answer, the others anywhere.
   let killInAnswer = false;
-  broker.beforeAnswer = () => {
+  broker.beforeAnswer = async () => {
     if (!killInAnswer) return;
     killInAnswer = false;
     kills += 1;
-    return Promise.all(relays.map((relay) => relay.kill("SIGKILL")));
+    await Promise.all(relays.map((relay) => relay.kill("SIGKILL")));
   };
   const writing = write(database, 300);
+  const grown = (from: number): Promise<unknown> =>
+    until(() => broker.log.length > from + 60, { timeoutMs: 30_000, what: "the log to grow" });
+  const killedInAnswer = (): boolean => !killInAnswer;
   for (let round = 0; round < 6; round += 1) {
-    const before = broker.log.length;
-    await until(() => broker.log.length > before + 60, { timeoutMs: 30_000, what: "the log to grow" });
+    await grown(broker.log.length);
     if (round % 2 === 0) {
       killInAnswer = true;
-      await until(() => !killInAnswer, { timeoutMs: 30_000, what: "a kill between log and answer" });
+      await until(killedInAnswer, { timeoutMs: 30_000, what: "a kill between log and answer" });
       await Promise.all(relays.map(({ exited }) => exited));
       relays = [start(), start()];
     } else {
@@ -106,7 +115,10 @@ test("relays that are killed at any moment lose nothing, invert nothing, and re-
   }
   const committed = await writing;
   const status = fromPg(database.pool());
-  await until(async () => (await outboxStatus(status)).unpublished === 0, { timeoutMs: 60_000, what: "the outbox empty" });
+  await until(async () => (await outboxStatus(status)).unpublished === 0, {
+    timeoutMs: 60_000,
+    what: "the outbox empty",
+  });
   await Promise.all(relays.map((relay) => relay.kill("SIGTERM")));
 
   const check = checkDelivery(committed, broker.log);
@@ -125,19 +137,28 @@ test("a relay that was paused past its lease does no harm when it goes on", asyn
   const pool = database.pool();
   await pool.query("truncate idemkit.idempotency_record");
   const secondHalf = write(database, 50);
-  await using _successor = spawnProcess(script, { args: [database.connectionString, broker.url] });
+  await using successor = spawnProcess(script, { args: [database.connectionString, broker.url] });
+  await successor.waitForLine(/started/);
   const committed = ofKeys([...firstHalf, ...(await secondHalf)]);
   await until(() => broker.log.length >= 400, { timeoutMs: 30_000 });
   await paused.kill("SIGCONT");
   // It has noticed when it shares the shards again.
-  await until(async () => {
-    const { rows } = await pool.query<{ owners: number }>(
-      "select count(distinct owner)::int as owners from idemkit.outbox_shard where expires_at > clock_timestamp()",
-    );
-    return rows[0]?.owners === 2;
-  }, { timeoutMs: 30_000, what: "two owners" });
+  await until(
+    async () => {
+      const { rows } = await pool.query<{ owners: number }>(
+        "select count(distinct owner)::int as owners from idemkit.outbox_shard where expires_at > clock_timestamp()",
+      );
+      return rows[0]?.owners === 2;
+    },
+    { timeoutMs: 30_000, what: "two owners" },
+  );
   await until(async () => (await outboxStatus(fromPg(pool))).unpublished === 0);
-  expect(checkDelivery(committed, broker.log)).toMatchObject({ events: 400, lost: 0, foreign: 0, inverted: 0 });
+  expect(checkDelivery(committed, broker.log)).toMatchObject({
+    events: 400,
+    lost: 0,
+    foreign: 0,
+    inverted: 0,
+  });
 });
 
 /** The events of each key together: those of the second half have higher versions, and `write` numbers on. */

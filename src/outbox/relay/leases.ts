@@ -1,23 +1,18 @@
 import { randomUUID } from "node:crypto";
 
 import type { Running } from "../../internal/loop.ts";
-import type { Call, PostgresDatabase, Reserved, Result } from "../../postgres/connections.ts";
+import type { Call, PostgresDatabase } from "../../postgres/connections.ts";
 import { statementOf } from "../../postgres/statement.ts";
 import type { StatementName } from "../../postgres/statement.ts";
 import { shardCount } from "../shard.ts";
 import { channelOf, sharesChanged } from "../wake.ts";
 import { fairShare } from "./fair-share.ts";
+import { leaseTable } from "./lease-table.ts";
+import type { Lease, LeaseTable } from "./lease-table.ts";
 import type { RelaySettings } from "./options.ts";
 import { startPacedLoop } from "./paced-loop.ts";
-import type { Fence } from "./store.ts";
-
-/** A shard that is ours until its lease runs out. */
-export interface Lease extends Fence {
-  /** Aborts when the shard is given up or lost. */
-  readonly signal: AbortSignal;
-  /** Whether the lease certainly still holds: reckoned from when its last renewal was sent, so never too late. */
-  isValid(): boolean;
-}
+import { reservedConnection } from "./reserved-connection.ts";
+import type { ReservedConnection } from "./reserved-connection.ts";
 
 /** The shards of a relay. */
 export interface Leases extends Running {
@@ -36,85 +31,33 @@ export interface LeaseEvents {
   idle(shard: number): Promise<void>;
 }
 
-interface HeldLease extends Lease {
-  readonly controller: AbortController;
-  validUntilMs: number;
-}
-
 /** Keeps this relay's fair share of the shards, by one statement a heartbeat on a connection of its own. */
 export function startLeases<Tx>(
   database: PostgresDatabase<Tx>,
   settings: RelaySettings,
   { acquired, idle }: LeaseEvents,
 ): Leases {
-  const { leaseMs, capacity, runtime } = settings;
-  const owner = randomUUID();
-  const leases = new Map<number, HeldLease>();
-  const ending = new Set<Promise<void>>();
-  const sql = (name: StatementName, values: readonly unknown[]): Call => ({ ...statementOf(name, database.schema), values });
-  const connection = reservedConnection(database, leaseMs);
+  const leases = leaseTable(settings.runtime);
+  const connection = reservedConnection(database.connections, settings.leaseMs);
+  const statements = leaseStatements(database, connection, settings);
+  const givenBack = new Set<Promise<void>>();
 
   async function beat(): Promise<void> {
-    const sentAtMs = runtime.monotonicMs();
-    const mine = [...leases.values()];
-    const values = [owner, leaseMs, capacity, mine.map(({ shard }) => shard), mine.map(({ epoch }) => epoch)];
-    const { rows } = await connection.run(sql("outbox-heartbeat", values));
-    const held = new Set(rows[0]?.["held"] as readonly number[]);
-    for (const lease of mine) {
-      if (held.has(lease.shard)) lease.validUntilMs = sentAtMs + leaseMs;
-      else lose(lease.shard);
-    }
-    const wanted = fairShare(shardCount, capacity, rows[0]?.["others"] as readonly number[]);
-    if (leases.size > wanted) giveBack([...leases.keys()].slice(wanted));
-    if (leases.size < wanted) await acquire(wanted - leases.size);
-  }
-
-  async function acquire(count: number): Promise<void> {
-    const sentAtMs = runtime.monotonicMs();
-    const { rows } = await connection.run(sql("outbox-acquire", [owner, leaseMs, count]));
-    for (const row of rows) add(row["shard"] as number, String(row["epoch"]), sentAtMs + leaseMs);
-    if (rows.length > 0) acquired(rows.map((row) => row["shard"] as number));
-    // The others hold more than their share now: they need not find that out at their next heartbeat only.
-    if (rows.length < count) announce();
-  }
-
-  function add(shard: number, epoch: string, validUntilMs: number): void {
-    lose(shard);
-    const controller = new AbortController();
-    const lease: HeldLease = {
-      shard,
-      owner,
-      epoch,
-      controller,
-      signal: controller.signal,
-      validUntilMs,
-      isValid: () => !controller.signal.aborted && runtime.monotonicMs() < lease.validUntilMs,
-    };
-    leases.set(shard, lease);
-  }
-
-  function lose(shard: number): void {
-    leases.get(shard)?.controller.abort();
-    leases.delete(shard);
+    const wanted = await statements.renew(leases);
+    const held = leases.all();
+    const surplus = held.slice(wanted).map(({ shard }) => shard);
+    if (surplus.length > 0) giveBack(surplus);
+    if (held.length < wanted) acquired(await statements.acquire(leases, wanted - held.length));
   }
 
   /** Not waited for: the heartbeat of the other shards must not wait for a publish. */
   function giveBack(shards: readonly number[]): void {
-    const work = shards.map(async (shard) => {
-      leases.delete(shard);
-      await idle(shard);
-    });
-    const done: Promise<void> = Promise.all(work)
-      .then(() => database.connections.query(sql("outbox-yield", [owner, [...shards]])))
-      .then(announce, () => {}) // they expire
-      .finally(() => ending.delete(done));
-    ending.add(done);
-  }
-
-  function announce(): void {
-    if (!database.notify) return;
-    const values = [channelOf(database.schema), sharesChanged];
-    database.connections.query(sql("outbox-wake", values)).catch(() => {}); // found out at the next heartbeat then
+    for (const shard of shards) leases.drop(shard);
+    const done = Promise.all(shards.map(idle))
+      .then(() => statements.yield(shards))
+      .catch(() => {}) // they expire
+      .finally(() => givenBack.delete(done));
+    givenBack.add(done);
   }
 
   const loop = startPacedLoop({
@@ -122,55 +65,84 @@ export function startLeases<Tx>(
     maxRetryMs: Math.min(settings.heartbeatMs, 5000),
     work: beat,
     onError: (error) => settings.logger.error(`idemkit: the relay's heartbeat failed: ${String(error)}`),
-    runtime,
+    runtime: settings.runtime,
   });
 
   const stop = async (): Promise<void> => {
     await loop.stop();
-    await Promise.all(ending);
-    for (const shard of leases.keys()) lose(shard);
-    const left = await connection.run(sql("outbox-leave", [owner])).catch(() => undefined);
+    await Promise.all(givenBack);
+    for (const { shard } of leases.all()) leases.lose(shard);
+    await statements.leave().catch(() => {}); // they expire
     connection.release();
-    if (left !== undefined) announce();
   };
   return {
-    get: (shard) => leases.get(shard),
-    held: () => [...leases.keys()],
-    abandon: lose,
+    get: leases.get,
+    held: () => leases.all().map(({ shard }) => shard),
+    abandon: leases.lose,
     poke: loop.poke,
     stop,
     [Symbol.asyncDispose]: stop,
   };
 }
 
-interface ReservedConnection {
-  run(call: Call): Promise<Result>;
-  release(): void;
+interface LeaseStatements {
+  /** Renews every lease and drops those that are lost; returns how many shards this relay should hold. */
+  renew(leases: LeaseTable): Promise<number>;
+  /** Takes leases that are free; returns their shards. */
+  acquire(leases: LeaseTable, most: number): Promise<readonly number[]>;
+  yield(shards: readonly number[]): Promise<void>;
+  leave(): Promise<void>;
 }
 
-/** One connection, reserved anew after it failed or gave no answer for the time of a lease. */
-function reservedConnection<Tx>({ connections }: PostgresDatabase<Tx>, timeoutMs: number): ReservedConnection {
-  let reserved: Reserved | undefined;
+function leaseStatements<Tx>(
+  { connections, schema, notify }: PostgresDatabase<Tx>,
+  connection: ReservedConnection,
+  { leaseMs, capacity, runtime }: RelaySettings,
+): LeaseStatements {
+  const owner = randomUUID();
+  const call = (name: StatementName, ...values: readonly unknown[]): Call => ({
+    ...statementOf(name, schema),
+    values,
+  });
+
+  /** The other relays look at the shares now, and not at their next heartbeat only. */
+  function announce(): void {
+    if (!notify) return;
+    connections.query(call("outbox-wake", channelOf(schema), sharesChanged)).catch(() => {});
+  }
+
   return {
-    run: async (call) => {
-      const current = (reserved ??= await connections.reserve());
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-      });
-      try {
-        return await Promise.race([current.run(call), late]);
-      } catch (error) {
-        reserved = undefined;
-        current.release(error instanceof Error ? error : new Error(String(error)));
-        throw error;
-      } finally {
-        clearTimeout(timer);
+    renew: async (leases) => {
+      const validUntilMs = runtime.monotonicMs() + leaseMs;
+      const mine = leases.all();
+      const places = [mine.map(({ shard }) => shard), mine.map(({ epoch }) => epoch)];
+      const { rows } = await connection.run(call("outbox-heartbeat", owner, leaseMs, capacity, ...places));
+      const held = new Set(rows[0]?.["held"] as readonly number[]);
+      for (const { shard } of mine) {
+        if (held.has(shard)) leases.renew(shard, validUntilMs);
+        else leases.lose(shard);
       }
+      return fairShare(shardCount, capacity, rows[0]?.["others"] as readonly number[]);
     },
-    release: () => {
-      reserved?.release();
-      reserved = undefined;
+    acquire: async (leases, most) => {
+      const validUntilMs = runtime.monotonicMs() + leaseMs;
+      const { rows } = await connection.run(call("outbox-acquire", owner, leaseMs, most));
+      const fences = rows.map((row) => ({
+        shard: row["shard"] as number,
+        owner,
+        epoch: String(row["epoch"]),
+      }));
+      for (const fence of fences) leases.add(fence, validUntilMs);
+      if (fences.length < most) announce(); // others hold more than their share now
+      return fences.map(({ shard }) => shard);
+    },
+    yield: async (shards) => {
+      await connections.query(call("outbox-yield", owner, [...shards]));
+      announce();
+    },
+    leave: async () => {
+      await connection.run(call("outbox-leave", owner));
+      announce();
     },
   };
 }

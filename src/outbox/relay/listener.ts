@@ -29,19 +29,21 @@ export interface ListenerEvents {
 
 const retry = { baseMs: 200, maxMs: 10_000 };
 
-/** Listens until it is stopped, connecting again and again; while it can't, the relay's polls find the events. */
+/** Listens until it is stopped, where that is wanted, connecting again and again; while it can't, the relay's polls find the events. */
 export function startListener(
   schema: string,
-  options: ListenOptions,
-  { notified, connected, failed }: ListenerEvents,
+  options: ListenOptions | undefined,
   runtime: Runtime,
-): Running {
+  { notified, connected, failed }: ListenerEvents,
+): Running | undefined {
+  if (options === undefined) return undefined;
+  const given = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   let current: ListenClient | undefined;
 
   async function listen(): Promise<void> {
-    const client = await newClient(options);
+    const client = await newClient(given);
     current = client;
     const lost = new Promise<Error | undefined>((resolve) => {
       client.on("error", resolve);
@@ -60,7 +62,7 @@ export function startListener(
   }
 
   async function rounds(): Promise<void> {
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       const startedMs = runtime.monotonicMs();
       try {
         await listen();
@@ -68,7 +70,8 @@ export function startListener(
         failures = runtime.monotonicMs() - startedMs > retry.maxMs ? 1 : failures + 1;
         if (!signal.aborted) failed(error);
       }
-      if (!signal.aborted) await runtime.sleep(retry.baseMs + backoffMs(failures, retry, runtime.random), signal);
+      if (!signal.aborted)
+        await runtime.sleep(retry.baseMs + backoffMs(failures, retry, runtime.random), signal);
     }
   }
 

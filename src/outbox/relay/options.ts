@@ -91,7 +91,12 @@ export function relaySettings(options: RelayOptions): RelaySettings {
   const { publisher, notify, onParked = () => {}, logger = console } = options;
   if (typeof publisher?.publish !== "function") throw invalid("publisher", "must be given");
   const leaseMs = checkInteger("leaseMs", options.leaseMs ?? 30_000, 100, 3_600_000);
-  const heartbeatMs = checkInteger("heartbeatMs", options.heartbeatMs ?? Math.floor(leaseMs / 3), 10, leaseMs / 2);
+  const heartbeatMs = checkInteger(
+    "heartbeatMs",
+    options.heartbeatMs ?? Math.floor(leaseMs / 3),
+    10,
+    leaseMs / 2,
+  );
   const pollMs = options.pollMs ?? (notify === undefined ? 100 : 1000);
   return {
     publisher,

@@ -22,12 +22,12 @@ const firstRetryMs = 100;
 
 /** Runs `work` at once and then again and again, jittered; after failures with growing pauses, never in a tight loop. */
 export function startPacedLoop({ everyMs, maxRetryMs, work, onError, runtime }: PacedLoopOptions): PacedLoop {
-  let stopped = false;
+  const stopping = new AbortController();
   let poked = false;
   let pause = new AbortController();
 
   async function rounds(): Promise<void> {
-    for (let failures = 0; !stopped; ) {
+    for (let failures = 0; !stopping.signal.aborted;) {
       poked = false;
       pause = new AbortController();
       try {
@@ -35,18 +35,19 @@ export function startPacedLoop({ everyMs, maxRetryMs, work, onError, runtime }: 
         failures = 0;
       } catch (error) {
         failures += 1;
-        if (!stopped) onError(error);
+        if (!stopping.signal.aborted) onError(error);
       }
-      if (stopped || (poked && failures === 0)) continue;
+      if (stopping.signal.aborted || (poked && failures === 0)) continue;
       const jitteredMs = everyMs * (0.9 + runtime.random() * 0.2);
-      const retryMs = firstRetryMs / 2 + backoffMs(failures, { baseMs: firstRetryMs, maxMs: maxRetryMs }, runtime.random);
+      const retryMs =
+        firstRetryMs / 2 + backoffMs(failures, { baseMs: firstRetryMs, maxMs: maxRetryMs }, runtime.random);
       await runtime.sleep(failures === 0 ? jitteredMs : retryMs, pause.signal);
     }
   }
 
   const ended = rounds();
   const stop = async (): Promise<void> => {
-    stopped = true;
+    stopping.abort();
     pause.abort();
     await ended;
   };

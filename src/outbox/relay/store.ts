@@ -26,7 +26,10 @@ export interface OutboxStore {
   settle(fence: Fence, events: readonly QueuedEvent[]): Promise<number | undefined>;
   hold(fence: Fence, events: readonly QueuedEvent[]): Promise<number | undefined>;
   /** `parkedAt` is missing where the key was parked already, or the event is gone. */
-  park(fence: Fence, refusal: Refusal): Promise<{ readonly held: number; readonly parkedAt?: Date } | undefined>;
+  park(
+    fence: Fence,
+    refusal: Refusal,
+  ): Promise<{ readonly held: number; readonly parkedAt?: Date } | undefined>;
 }
 
 /** Bounds what a batch holds in memory, whatever its rows; the first event comes whatever its size. */
@@ -45,12 +48,6 @@ export function outboxStore<Tx>({ connections, schema }: PostgresDatabase<Tx>): 
     hold: textOf("outbox-hold"),
     park: textOf("outbox-park"),
   };
-  const fenced = ({ shard, owner, epoch }: Fence, events: readonly QueuedEvent[]): readonly unknown[] => [
-    shard,
-    owner,
-    epoch,
-    idArray(events),
-  ];
 
   return {
     pending: async (shards) => {
@@ -79,4 +76,8 @@ export function outboxStore<Tx>({ connections, schema }: PostgresDatabase<Tx>): 
       return parkedAtMs === null ? { held } : { held, parkedAt: new Date(parkedAtMs) };
     },
   };
+}
+
+function fenced({ shard, owner, epoch }: Fence, events: readonly QueuedEvent[]): readonly unknown[] {
+  return [shard, owner, epoch, idArray(events)];
 }

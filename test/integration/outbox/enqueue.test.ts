@@ -14,7 +14,11 @@ async function keysOf(pool: pg.Pool): Promise<unknown[]> {
 }
 
 /** Runs one enqueue in a handler. */
-async function enqueued({ database }: Outbox, event: OutgoingEvent, options?: EnqueueOptions): Promise<string> {
+async function enqueued(
+  { database }: Outbox,
+  event: OutgoingEvent,
+  options?: EnqueueOptions,
+): Promise<string> {
   let id = "";
   await runOnce(database, { ...command, key: `key-${Math.random()}` }, async ({ tx }) => {
     id = await enqueue(tx, event, options);
@@ -135,7 +139,9 @@ test("a change of the payload after enqueue changes nothing", async () => {
     payload.total = 2;
     bytes.fill(0);
   });
-  const { rows } = await pool.query("select encode(payload, 'hex') as hex from idemkit.outbox_event order by id");
+  const { rows } = await pool.query(
+    "select encode(payload, 'hex') as hex from idemkit.outbox_event order by id",
+  );
   expect(rows).toEqual([{ hex: Buffer.from('{"total":1}').toString("hex") }, { hex: "010203" }]);
 });
 
@@ -143,7 +149,9 @@ test("an event over maxBytes is refused, and one of exactly that size is not", a
   const outbox = await createOutbox();
   const event: OutgoingEvent = { type: "a.b", key: "12345", payload: new Uint8Array(95) };
   await enqueued(outbox, event, { maxBytes: 100 });
-  await expect(enqueued(outbox, event, { maxBytes: 99 })).rejects.toMatchObject({ code: "outbox_event_too_large" });
+  await expect(enqueued(outbox, event, { maxBytes: 99 })).rejects.toMatchObject({
+    code: "outbox_event_too_large",
+  });
   await expect(enqueued(outbox, { ...event, payload: new Uint8Array(1_000_000) })).rejects.toMatchObject({
     code: "outbox_event_too_large",
   });
@@ -152,19 +160,24 @@ test("an event over maxBytes is refused, and one of exactly that size is not", a
 function schema(check: (value: unknown) => boolean, asynchronous: boolean): StandardSchema {
   const validate = (value: unknown): { issues?: { message: string; path: string[] }[] } =>
     check(value) ? {} : { issues: [{ message: "not 42", path: ["number"] }] };
-  return { "~standard": { version: 1, validate: asynchronous ? async (value) => validate(value) : validate } };
+  return {
+    "~standard": { version: 1, validate: asynchronous ? async (value) => validate(value) : validate },
+  };
 }
 
-test.each([false, true])("a payload is checked by its Standard Schema (asynchronous: %s)", async (asynchronous) => {
-  const outbox = await createOutbox();
-  const only42 = schema((value) => (value as { number: number }).number === 42, asynchronous);
-  await enqueued(outbox, order("right", 42), { schema: only42 });
-  await expect(enqueued(outbox, order("wrong", 41), { schema: only42 })).rejects.toMatchObject({
-    code: "outbox_payload_refused",
-    details: { at: "payload/number" },
-  });
-  expect(await keysOf(outbox.pool)).toEqual(["right"]);
-});
+test.each([false, true])(
+  "a payload is checked by its Standard Schema (asynchronous: %s)",
+  async (asynchronous) => {
+    const outbox = await createOutbox();
+    const only42 = schema((value) => (value as { number: number }).number === 42, asynchronous);
+    await enqueued(outbox, order("right", 42), { schema: only42 });
+    await expect(enqueued(outbox, order("wrong", 41), { schema: only42 })).rejects.toMatchObject({
+      code: "outbox_payload_refused",
+      details: { at: "payload/number" },
+    });
+    expect(await keysOf(outbox.pool)).toEqual(["right"]);
+  },
+);
 
 test("a transaction takes a thousand keys and not one more", async () => {
   const { database, pool } = await createOutbox();
@@ -175,7 +188,9 @@ test("a transaction takes a thousand keys and not one more", async () => {
   await runOnce(database, command, async ({ tx }) => {
     for (let i = 0; i < 3000; i += 1) await enqueue(tx, order(`order-${i % 1000}`, i));
   });
-  const { rows } = await pool.query("select count(distinct key)::int as keys, count(*)::int as events from idemkit.outbox_event");
+  const { rows } = await pool.query(
+    "select count(distinct key)::int as keys, count(*)::int as events from idemkit.outbox_event",
+  );
   expect(rows).toEqual([{ keys: 1000, events: 3000 }]);
 });
 
@@ -202,9 +217,15 @@ test("the active trace is carried in the event, also where it is not sampled", a
   const outbox = await createOutbox();
   const api = Symbol.for("opentelemetry.js.api.1");
   const span = {
-    spanContext: () => ({ traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", traceFlags: 0 }),
+    spanContext: () => ({
+      traceId: "0af7651916cd43dd8448eb211c80319c",
+      spanId: "b7ad6b7169203331",
+      traceFlags: 0,
+    }),
   };
-  const context = { getValue: (name: symbol) => (name === Symbol.for("OpenTelemetry Context Key SPAN") ? span : undefined) };
+  const context = {
+    getValue: (name: symbol) => (name === Symbol.for("OpenTelemetry Context Key SPAN") ? span : undefined),
+  };
   Reflect.set(globalThis, api, { version: "1.9.0", context: { active: () => context } });
   try {
     await enqueued(outbox, { ...order("order-1"), headers: { tenant: "a" } });
@@ -234,7 +255,9 @@ test("the status tells how much waits, and how old the oldest is", async () => {
     oldestSnapshotMs: 0,
   });
   await send(database, order("a"), order("b"));
-  await pool.query("update idemkit.outbox_event set created_at = created_at - interval '1 hour' where key = 'b'");
+  await pool.query(
+    "update idemkit.outbox_event set created_at = created_at - interval '1 hour' where key = 'b'",
+  );
   const status = await outboxStatus(database);
   expect(status.unpublished).toBe(2);
   expect(status.oldestUnpublishedMs).toBeGreaterThan(3_600_000);

@@ -1,4 +1,3 @@
-import { startRelay } from "idemkit";
 import type { Relay } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import { expect, test } from "vitest";
@@ -7,7 +6,7 @@ import { outboxStore } from "../../../src/outbox/relay/store.ts";
 import type { OutboxStore } from "../../../src/outbox/relay/store.ts";
 import { statementOf } from "../../../src/postgres/statement.ts";
 import { until } from "../../support/index.ts";
-import { createOutbox, order, recordingPublisher, send, silent, waitsForLock } from "./support.ts";
+import { createOutbox, order, recordingPublisher, relay, send, waitsForLock } from "./support.ts";
 import type { Outbox } from "./support.ts";
 
 const [mine, theirs] = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"];
@@ -19,7 +18,9 @@ function storeOf({ database }: Outbox): OutboxStore {
 }
 
 /** One event, its shard owned by `mine` at epoch 1. */
-async function ownedEvent(outbox: Outbox): Promise<{ shard: number; fence: Parameters<OutboxStore["settle"]>[0] }> {
+async function ownedEvent(
+  outbox: Outbox,
+): Promise<{ shard: number; fence: Parameters<OutboxStore["settle"]>[0] }> {
   await send(outbox.database, order("order-1"));
   await outbox.pool.query(
     "update idemkit.outbox_shard set owner = $1, epoch = 1, expires_at = clock_timestamp() + interval '1 hour'",
@@ -141,51 +142,76 @@ test("a shard whose owner is deleting at this moment is not taken over", async (
   owner.release();
 });
 
-const leased = { pollMs: 10, logger: silent, leaseMs: 2000, heartbeatMs: 50 };
+const leased = { leaseMs: 2000, heartbeatMs: 50 };
 
 test("an expired lease that nobody took is renewed under its epoch", async () => {
   const outbox = await createOutbox();
-  await using relay = startRelay(outbox.database, { publisher: recordingPublisher(), ...leased });
-  await until(() => relay.stats().shards.length === 16);
-  await outbox.pool.query("update idemkit.outbox_shard set expires_at = clock_timestamp() - interval '1 minute'");
+  const running = relay(outbox.database, recordingPublisher(), leased);
+  await until(() => running.stats().shards.length === 16);
+  await outbox.pool.query(
+    "update idemkit.outbox_shard set expires_at = clock_timestamp() - interval '1 minute'",
+  );
   await until(async () => {
     const { rows } = await outbox.pool.query(
       "select from idemkit.outbox_shard where expires_at > clock_timestamp() and epoch = 1",
     );
     return rows.length === 16;
   });
-  expect(relay.stats().shards).toHaveLength(16);
+  expect(running.stats().shards).toHaveLength(16);
 });
 
 test("a relay that lost a shard notices it and leaves it alone", async () => {
   const outbox = await createOutbox();
-  await using relay = startRelay(outbox.database, { publisher: recordingPublisher(), ...leased });
-  await until(() => relay.stats().shards.length === 16);
+  const running = relay(outbox.database, recordingPublisher(), leased);
+  await until(() => running.stats().shards.length === 16);
   // A lease that outlives the test: it is not there to be taken back.
   await outbox.pool.query(
     "update idemkit.outbox_shard set owner = $1, epoch = 2, expires_at = clock_timestamp() + interval '1 hour' where shard < 4",
     [theirs],
   );
-  await until(() => relay.stats().shards.length === 12);
-  expect(Math.min(...relay.stats().shards)).toBe(4);
+  await until(() => running.stats().shards.length === 12);
+  expect(Math.min(...running.stats().shards)).toBe(4);
 });
 
-async function shares(...relays: readonly Relay[]): Promise<number[]> {
-  const held = relays.flatMap((relay) => relay.stats().shards);
-  return new Set(held).size === held.length ? relays.map((relay) => relay.stats().shards.length) : [];
+test("what a relay is publishing is aborted when it loses the shard, and its successor sends it", async () => {
+  const outbox = await createOutbox();
+  const publisher = recordingPublisher();
+  const aborted = new Promise<void>((resolve) => {
+    publisher.publish = async (messages, signal) => {
+      await new Promise<void>((stop) => signal?.addEventListener("abort", () => stop()));
+      resolve();
+      return messages.map(() => ({ published: "failed", error: new Error("aborted") }));
+    };
+  });
+  const running = relay(outbox.database, publisher, leased);
+  await until(() => running.stats().shards.length === 16);
+  await send(outbox.database, order("order-1"));
+  await until(async () => (await remaining(outbox)) === 1);
+  await outbox.pool.query(
+    "update idemkit.outbox_shard set owner = $1, epoch = 2, expires_at = clock_timestamp()",
+    [theirs],
+  );
+  await aborted;
+  publisher.publish = async (messages) => messages.map(() => ({ published: "acknowledged" }));
+  await until(async () => (await remaining(outbox)) === 0);
+  expect(running.stats().published).toBe(1);
+});
+
+function shares(...relays: readonly Relay[]): number[] {
+  const held = relays.map((each) => each.stats().shards);
+  return new Set(held.flat()).size === held.flat().length ? held.map(({ length }) => length) : [];
 }
 
 test("relays share the shards fairly, by capacity, and take over from one that stops", async () => {
   const outbox = await createOutbox();
-  const start = (shards = 16): Relay =>
-    startRelay(fromPg(outbox.test.pool()), { publisher: recordingPublisher(), ...leased, shards });
+  const start = (shards = 16): Relay => relay(outbox.database, recordingPublisher(), { ...leased, shards });
   const settled = (expected: readonly number[], ...relays: readonly Relay[]): Promise<unknown> =>
-    until(async () => JSON.stringify(await shares(...relays)) === JSON.stringify(expected), {
+    until(() => JSON.stringify(shares(...relays)) === JSON.stringify(expected), {
       what: `shares of ${JSON.stringify(expected)}`,
     });
-  await using first = start();
+  const first = start();
   await settled([16], first);
-  await using second = start();
+  const second = start();
   await settled([8, 8], first, second);
   const small = start(2);
   await settled([7, 7, 2], first, second, small);
@@ -193,25 +219,27 @@ test("relays share the shards fairly, by capacity, and take over from one that s
   await settled([8, 8], first, second);
   await second.stop();
   await settled([16], first);
+  expect(first.stats().shards.toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: 16 }, (_, shard) => shard),
+  );
 });
 
 test("the heartbeat keeps its own connection: a pool that is busy does not lose the leases", async () => {
   const outbox = await createOutbox();
   const pool = outbox.test.pool({ max: 3 });
-  await using relay = startRelay(fromPg(pool), {
-    publisher: recordingPublisher(),
-    ...leased,
-    leaseMs: 300,
-    heartbeatMs: 50,
-  });
-  await until(() => relay.stats().shards.length === 16);
+  const running = relay(fromPg(pool), recordingPublisher(), { leaseMs: 300, heartbeatMs: 50 });
+  await until(() => running.stats().shards.length === 16);
   const busy = await Promise.all([pool.connect(), pool.connect()]);
-  const { rows } = await outbox.pool.query<{ at: Date }>("select clock_timestamp() + interval '900 ms' as at");
+  const { rows } = await outbox.pool.query<{ at: Date }>(
+    "select clock_timestamp() + interval '900 ms' as at",
+  );
   await until(async () => {
-    const { rows: later } = await outbox.pool.query("select from idemkit.outbox_shard where epoch = 1 and expires_at > $1", [
-      rows[0]?.at,
-    ]);
+    const { rows: later } = await outbox.pool.query(
+      "select from idemkit.outbox_shard where epoch = 1 and expires_at > $1",
+      [rows[0]?.at],
+    );
     return later.length === 16;
   });
+  expect(running.stats().shards).toHaveLength(16);
   for (const client of busy) client.release();
 });

@@ -1,11 +1,11 @@
-import { enqueueAll, runOnce, enqueue, startRelay } from "idemkit";
+import { enqueueAll, runOnce, enqueue } from "idemkit";
 import type { OutgoingEvent } from "idemkit";
 import { checkDelivery } from "idemkit/testing";
 import type { SeenEvent } from "idemkit/testing";
 import { expect, test } from "vitest";
 
 import { until } from "../../support/index.ts";
-import { createOutbox, order, recordingPublisher, send, silent, versions, waitsForLock } from "./support.ts";
+import { createOutbox, order, recordingPublisher, relay, send, versions, waitsForLock } from "./support.ts";
 import type { Outbox } from "./support.ts";
 
 const insert = "insert into%outbox_event";
@@ -65,7 +65,7 @@ test("sessions draw their ids one by one: a cache of ids would put a later commi
 test("a writer that sleeps between enqueue and commit is neither skipped nor waited for", async () => {
   const outbox = await createOutbox();
   const publisher = recordingPublisher();
-  await using _relay = startRelay(outbox.database, { publisher, pollMs: 10, logger: silent });
+  relay(outbox.database, publisher);
   const sleeper = await outbox.client();
   await sleeper.query("begin");
   await enqueueAll(sleeper, [order("slow", 1)]);
@@ -85,7 +85,7 @@ test("events of a transaction keep the order in which they were enqueued", async
   const publisher = recordingPublisher();
   const events = [1, 2, 3, 4, 5].map((version) => order("order-1", version));
   await send(outbox.database, ...events);
-  await using _relay = startRelay(outbox.database, { publisher, logger: silent });
+  relay(outbox.database, publisher);
   await until(() => publisher.accepted.length === 5);
   expect(versions(publisher.accepted)).toEqual([1, 2, 3, 4, 5]);
 });
@@ -94,7 +94,7 @@ test("transactions that send events of the same keys in different orders never d
   const outbox = await createOutbox();
   const publisher = recordingPublisher();
   const keys = Array.from({ length: 6 }, (_, i) => `order-${i}`);
-  await using relay = startRelay(outbox.database, { publisher, pollMs: 10, logger: silent });
+  const running = relay(outbox.database, publisher);
 
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = 0; n < 25; n += 1) {
@@ -106,9 +106,11 @@ test("transactions that send events of the same keys in different orders never d
     }
   });
   await Promise.all(writers);
-  await until(() => relay.stats().published === 800);
+  await until(() => running.stats().published === 800);
 
-  const { rows } = await outbox.pool.query("select deadlocks::int from pg_stat_database where datname = current_database()");
+  const { rows } = await outbox.pool.query(
+    "select deadlocks::int from pg_stat_database where datname = current_database()",
+  );
   expect(rows).toEqual([{ deadlocks: 0 }]);
   expect(await rowsOf(outbox)).toEqual([]);
 });
@@ -121,10 +123,12 @@ test("under concurrent writers every key's events appear in the order of their c
   const outbox = await createOutbox();
   const publisher = recordingPublisher();
   const keys = Array.from({ length: 5 }, (_, i) => `order-${i}`);
-  await outbox.pool.query("create table if not exists account (key text primary key, version int not null default 0)");
+  await outbox.pool.query(
+    "create table if not exists account (key text primary key, version int not null default 0)",
+  );
   await outbox.pool.query("insert into account (key) select unnest($1::text[])", [keys]);
   const committed = new Map<string, SeenEvent[]>(keys.map((key) => [key, []]));
-  await using relay = startRelay(outbox.database, { publisher, pollMs: 10, batchSize: 3, logger: silent });
+  const running = relay(outbox.database, publisher, { batchSize: 3 });
 
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = 0; n < 30; n += 1) {
@@ -144,7 +148,7 @@ test("under concurrent writers every key's events appear in the order of their c
     }
   });
   await Promise.all(writers);
-  await until(() => relay.stats().published === 240);
+  await until(() => running.stats().published === 240);
   const delivered = publisher.accepted.map(({ eventId, key }) => ({ eventId, key }));
   expect(checkDelivery([...committed.values()].flat(), delivered)).toMatchObject({
     events: 240,

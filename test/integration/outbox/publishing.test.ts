@@ -1,15 +1,14 @@
-import { enqueueAll, outboxStatus, parkedOutboxKeys, releaseOutboxKey, startRelay } from "idemkit";
+import { enqueueAll, outboxStatus, parkedOutboxKeys, releaseOutboxKey } from "idemkit";
 import type { EventMessage, OutgoingEvent, ParkedKey, Published, Relay } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import { expect, test } from "vitest";
 
 import { createPool, pgBouncerAvailable, startPgBouncer, until } from "../../support/index.ts";
-import { acknowledged, createOutbox, order, recordingPublisher, send, silent, versions } from "./support.ts";
+import { acknowledged, createOutbox, order, recordingPublisher, relay, send, versions } from "./support.ts";
 import type { Outbox } from "./support.ts";
 
 const refused: Published = { published: "refused", error: new Error("the message is too large") };
 const down: Published = { published: "failed", error: new Error("the broker is away") };
-const quick = { pollMs: 10, logger: silent };
 
 function left({ database }: Outbox): Promise<number> {
   return outboxStatus(database).then(({ unpublished }) => unpublished);
@@ -28,7 +27,7 @@ test("a message carries what was enqueued, and its row is gone once it is acknow
     stepName: "charge",
     headers: { tenant: "a" },
   });
-  await using _relay = startRelay(outbox.database, { publisher, ...quick });
+  relay(outbox.database, publisher);
   await until(async () => (await left(outbox)) === 0);
   expect(publisher.accepted).toEqual([
     {
@@ -57,12 +56,12 @@ test("while the broker is away nothing is deleted, and tries are paced; back, al
   const logger = { info: (text: string) => errors.push(text), error: (text: string) => errors.push(text) };
   await send(outbox.database, order("order-1", 1), order("order-1", 2), order("order-1", 3));
   const startedMs = performance.now();
-  await using relay = startRelay(outbox.database, { publisher, pollMs: 10, logger });
+  const running = relay(outbox.database, publisher, { logger });
   await until(() => tries >= 4);
   // Three rests lie between four tries, each of at least 50 ms, however often the relay polls meanwhile.
   expect(performance.now() - startedMs).toBeGreaterThan(150);
   expect(await left(outbox)).toBe(3);
-  expect(relay.stats()).toMatchObject({ published: 0, parked: 0 });
+  expect(running.stats()).toMatchObject({ published: 0, parked: 0 });
 
   publisher.decide = () => acknowledged;
   await until(async () => (await left(outbox)) === 0);
@@ -79,7 +78,7 @@ test("what was acknowledged of a batch is not sent again when the rest of it fai
   const failing = new Set(["order-2"]);
   publisher.decide = ({ key }) => (failing.has(key) ? down : acknowledged);
   await send(outbox.database, order("order-1"), order("order-2"), order("order-3"));
-  await using _relay = startRelay(outbox.database, { publisher, ...quick });
+  relay(outbox.database, publisher);
   await until(async () => (await left(outbox)) === 1);
   failing.clear();
   await until(async () => (await left(outbox)) === 0);
@@ -101,8 +100,8 @@ test.each([
   const { publish } = publisher;
   publisher.publish = broken;
   await send(outbox.database, order("order-1"));
-  await using relay = startRelay(outbox.database, { publisher, ...quick });
-  await until(() => relay.stats().failures > 0);
+  const running = relay(outbox.database, publisher);
+  await until(() => running.stats().failures > 0);
   expect(await left(outbox)).toBe(1);
   publisher.publish = publish;
   await until(async () => (await left(outbox)) === 0);
@@ -112,16 +111,17 @@ test.each([
 /** An outbox whose key `bad` is refused at its second event, with a relay that has parked it. */
 async function parkedOutbox(outbox: Outbox): Promise<{
   publisher: ReturnType<typeof recordingPublisher>;
-  relay: Relay;
+  running: Relay;
   parked: ParkedKey[];
 }> {
   const publisher = recordingPublisher();
-  publisher.decide = ({ key, aggregateVersion }) => (key === "bad" && aggregateVersion === 2 ? refused : acknowledged);
+  publisher.decide = ({ key, aggregateVersion }) =>
+    key === "bad" && aggregateVersion === 2 ? refused : acknowledged;
   const parked: ParkedKey[] = [];
   await send(outbox.database, order("bad", 1), order("bad", 2), order("bad", 3), order("good", 1));
-  const relay = startRelay(outbox.database, { publisher, ...quick, onParked: (each) => parked.push(each) });
+  const running = relay(outbox.database, publisher, { onParked: (each) => parked.push(each) });
   await until(() => parked.length === 1);
-  return { publisher, relay, parked };
+  return { publisher, running, parked };
 }
 
 function versionsOf(messages: readonly EventMessage[], key: string): unknown[] {
@@ -130,22 +130,22 @@ function versionsOf(messages: readonly EventMessage[], key: string): unknown[] {
 
 test("a refused event parks its key and holds its followers, and other keys flow on", async () => {
   const outbox = await createOutbox();
-  const { publisher, relay, parked } = await parkedOutbox(outbox);
-  await using _relay = relay;
+  const { publisher, running, parked } = await parkedOutbox(outbox);
   await send(outbox.database, order("bad", 4), order("good", 2));
   await until(async () => (await left(outbox)) === 0);
   expect(versionsOf(publisher.accepted, "bad")).toEqual([1]);
   expect(versionsOf(publisher.accepted, "good")).toEqual([1, 2]);
   expect(parked).toMatchObject([{ topic: "order", key: "bad", reason: "the message is too large", held: 2 }]);
-  expect(await parkedOutboxKeys(outbox.database)).toMatchObject([{ key: "bad", eventId: parked[0]?.eventId, held: 3 }]);
+  expect(await parkedOutboxKeys(outbox.database)).toMatchObject([
+    { key: "bad", eventId: parked[0]?.eventId, held: 3 },
+  ]);
   expect((await outboxStatus(outbox.database)).parkedKeys).toBe(1);
-  expect(relay.stats()).toMatchObject({ published: 3, parked: 1 });
+  expect(running.stats()).toMatchObject({ published: 3, parked: 1 });
 });
 
 test("a released key sends everything that was held, in order and ahead of what came since", async () => {
   const outbox = await createOutbox();
-  const { publisher, relay } = await parkedOutbox(outbox);
-  await using _relay = relay;
+  const { publisher } = await parkedOutbox(outbox);
   publisher.decide = () => acknowledged;
   expect(await releaseOutboxKey(outbox.database, { topic: "order", key: "bad" })).toBe(2);
   await send(outbox.database, order("bad", 4));
@@ -157,8 +157,7 @@ test("a released key sends everything that was held, in order and ahead of what 
 
 test("a key whose event is still refused is parked again, and loses nothing", async () => {
   const outbox = await createOutbox();
-  const { publisher, relay, parked } = await parkedOutbox(outbox);
-  await using _relay = relay;
+  const { publisher, parked } = await parkedOutbox(outbox);
   await releaseOutboxKey(outbox.database, { topic: "order", key: "bad" });
   await until(() => parked.length === 2);
   await until(async () => (await left(outbox)) === 0);
@@ -168,8 +167,7 @@ test("a key whose event is still refused is parked again, and loses nothing", as
 
 test("a refused event may be dropped, and its followers go on without it", async () => {
   const outbox = await createOutbox();
-  const { publisher, relay } = await parkedOutbox(outbox);
-  await using _relay = relay;
+  const { publisher } = await parkedOutbox(outbox);
   const key = { topic: "order", key: "bad" };
   expect(await releaseOutboxKey(outbox.database, key, { discardRefused: true })).toBe(1);
   await until(async () => (await left(outbox)) === 0);
@@ -178,8 +176,7 @@ test("a refused event may be dropped, and its followers go on without it", async
 
 test("the same key of another topic is not parked along", async () => {
   const outbox = await createOutbox();
-  const { publisher, relay } = await parkedOutbox(outbox);
-  await using _relay = relay;
+  const { publisher } = await parkedOutbox(outbox);
   await send(outbox.database, { ...order("bad", 9), topic: "sales" });
   await until(async () => (await left(outbox)) === 0);
   expect(publisher.accepted.filter(({ topic }) => topic === "sales")).toHaveLength(1);
@@ -195,10 +192,10 @@ test("stopping waits for the batch in flight, and what it published is not sent 
     return new Promise((resolve) => (answer = resolve));
   };
   await send(outbox.database, order("order-1"));
-  const relay = startRelay(outbox.database, { publisher, ...quick });
+  const running = relay(outbox.database, publisher);
   await until(() => inFlight);
   let stopped = false;
-  const stopping = Promise.all([relay.stop(), relay.stop()]).then(() => (stopped = true));
+  const stopping = Promise.all([running.stop(), running.stop()]).then(() => (stopped = true));
   expect(await left(outbox)).toBe(1);
   expect(stopped).toBe(false);
   answer(acknowledged);
@@ -210,7 +207,10 @@ test("stopping waits for the batch in flight, and what it published is not sent 
 test("a batch is bounded by its bytes too, and an event of any size gets through", async () => {
   const outbox = await createOutbox();
   const publisher = recordingPublisher();
-  const large = (n: number): OutgoingEvent => ({ ...order("order-1", n), payload: new Uint8Array(3_000_000) });
+  const large = (n: number): OutgoingEvent => ({
+    ...order("order-1", n),
+    payload: new Uint8Array(3_000_000),
+  });
   for (let n = 1; n <= 7; n += 1) {
     const own = await outbox.client();
     await own.query("begin");
@@ -218,7 +218,7 @@ test("a batch is bounded by its bytes too, and an event of any size gets through
     await own.query("commit");
     own.release();
   }
-  await using _relay = startRelay(outbox.database, { publisher, ...quick });
+  relay(outbox.database, publisher);
   await until(async () => (await left(outbox)) === 0);
   expect(versions(publisher.accepted)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   expect(Math.max(...publisher.batches)).toBe(3); // the third begins below 8 MB
@@ -230,10 +230,10 @@ test.runIf(pgBouncerAvailable())("a relay works behind a transaction-pooling pro
   const publisher = recordingPublisher();
   const pool = createPool(proxy.connectionString, { max: 6 });
   const database = fromPg(pool, { preparedStatements: false });
-  const relay = startRelay(database, { publisher, ...quick });
+  const running = relay(database, publisher);
   for (let n = 1; n <= 10; n += 1) await send(database, order("order-1", n));
   await until(async () => (await left(outbox)) === 0);
-  await relay.stop();
+  await running.stop();
   await pool.end();
   expect(versions(publisher.accepted)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });

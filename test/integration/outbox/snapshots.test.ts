@@ -1,9 +1,9 @@
-import { enqueueAll, outboxStatus, startRelay } from "idemkit";
+import { enqueueAll, outboxStatus } from "idemkit";
 import type pg from "pg";
 import { expect, test } from "vitest";
 
 import { createDatabase, until } from "../../support/index.ts";
-import { createOutbox, order, recordingPublisher, send, seen, silent } from "./support.ts";
+import { createOutbox, order, recordingPublisher, relay, seen, send } from "./support.ts";
 import type { Outbox } from "./support.ts";
 
 /** A transaction with an id and a snapshot, held open. */
@@ -19,7 +19,7 @@ test("a transaction held open in another database stops nothing", async () => {
   await using other = await createDatabase({ empty: true });
   const held = await holdOpen(other.pool());
   const publisher = recordingPublisher();
-  await using _relay = startRelay(outbox.database, { publisher, pollMs: 10, logger: silent });
+  relay(outbox.database, publisher);
   await send(outbox.database, order("order-1"));
   await until(() => publisher.accepted.length === 1);
   expect((await outboxStatus(outbox.database)).oldestSnapshotMs).toBe(0);
@@ -48,10 +48,10 @@ async function bestRate({ database, client }: Outbox, rounds: number): Promise<n
       return messages.map(() => ({ published: "acknowledged" }));
     };
     const startedMs = performance.now();
-    const relay = startRelay(database, { publisher, pollMs: 10, logger: silent });
-    await until(() => relay.stats().published === events, { timeoutMs: 30_000, pollMs: 2 });
+    const running = relay(database, publisher);
+    await until(() => running.stats().published === events, { timeoutMs: 30_000, pollMs: 2 });
     best = Math.max(best, events / (performance.now() - startedMs));
-    await relay.stop();
+    await running.stop();
     expect(new Set(seen(publisher.accepted).map(({ eventId }) => eventId))).toEqual(new Set(ids));
   }
   return best;

@@ -1,5 +1,13 @@
-import type { EventMessage, OutgoingEvent, PostgresDatabase, Published, Publisher } from "idemkit";
-import { enqueue, runOnce, valueOf } from "idemkit";
+import type {
+  EventMessage,
+  OutgoingEvent,
+  PostgresDatabase,
+  Published,
+  Publisher,
+  Relay,
+  RelayOptions,
+} from "idemkit";
+import { enqueue, runOnce, startRelay, valueOf } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type { SeenEvent } from "idemkit/testing";
 import type pg from "pg";
@@ -47,10 +55,24 @@ export async function createOutbox(options: { notify?: boolean } = {}): Promise<
   return { test, pool, database: fromPg(pool, options), client };
 }
 
+/** A relay that polls, and stops before the test's pool ends. */
+export function relay(
+  database: OrderDatabase,
+  publisher: Publisher,
+  options: Partial<RelayOptions> = {},
+): Relay {
+  const running = startRelay(database, { publisher, pollMs: 10, logger: silent, ...options });
+  onTestFinished(() => running.stop());
+  return running;
+}
+
 let keys = 0;
 
 /** One transaction that sends these events. */
-export async function send(database: OrderDatabase, ...events: readonly OutgoingEvent[]): Promise<readonly string[]> {
+export async function send(
+  database: OrderDatabase,
+  ...events: readonly OutgoingEvent[]
+): Promise<readonly string[]> {
   keys += 1;
   const command = { scope: "customer-1", operation: "order", key: `key-${keys}`, command: {} };
   return valueOf(
