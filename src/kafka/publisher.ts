@@ -30,7 +30,9 @@ export interface KafkaPublisherOptions {
   readonly headers?: HeaderStyle;
 }
 
+/** One call of `publish`. */
 interface Publishing {
+  readonly number: number;
   readonly sendings: readonly Sending[];
   readonly signal: AbortSignal | undefined;
 }
@@ -58,7 +60,9 @@ export function kafkaPublisher(client: KafkaClient, options: KafkaPublisherOptio
   let waiting: Publishing[] = [];
   let working: Promise<void> | undefined;
   let closed = false;
-  const stopped = new Set<string>();
+  let calls = 0;
+  /** By key: the last call that had been made when a message of the key did not get through. */
+  const stopped = new Map<string, number>();
 
   async function work(): Promise<void> {
     while (waiting.length > 0) {
@@ -66,19 +70,18 @@ export function kafkaPublisher(client: KafkaClient, options: KafkaPublisherOptio
       waiting = [];
       const [given, aborted] = partitioned(taken, ({ signal }) => signal?.aborted !== true);
       for (const { sendings, signal } of aborted) failAll(sendings, signal?.reason);
-      await publishAll(given.flatMap(({ sendings }) => sendings));
-      waiting = waiting.map(withoutStopped);
-      stopped.clear();
+      await publishAll(given.flatMap((publishing) => withoutStopped(publishing)));
+      if (waiting.length === 0) stopped.clear();
     }
     working = undefined;
   }
 
-  /** What was handed over behind a message of its key that did not get through must not overtake it. */
-  function withoutStopped(publishing: Publishing): Publishing {
-    if (stopped.size === 0) return publishing;
-    const [kept, late] = partitioned(publishing.sendings, ({ message }) => !stopped.has(keyOf(message)));
+  /** What was handed over before a message of its key turned out not to get through must not overtake it. */
+  function withoutStopped({ sendings, number }: Publishing): readonly Sending[] {
+    if (stopped.size === 0) return sendings;
+    const [kept, late] = partitioned(sendings, ({ message }) => (stopped.get(keyOf(message)) ?? 0) < number);
     failAll(late, new IdemkitError("kafka_key_held"));
-    return { ...publishing, sendings: kept };
+    return kept;
   }
 
   async function publishAll(sendings: readonly Sending[]): Promise<void> {
@@ -93,8 +96,9 @@ export function kafkaPublisher(client: KafkaClient, options: KafkaPublisherOptio
 
   function publish(messages: readonly EventMessage[], signal?: AbortSignal): Promise<readonly Published[]> {
     if (closed) return Promise.reject(new IdemkitError("kafka_publisher_closed"));
-    const results = messages.map((message) => sendingOf(message, stopped));
-    waiting.push({ sendings: results.map(({ sending }) => sending), signal });
+    calls += 1;
+    const results = messages.map((message) => sendingOf(message, () => stopped.set(keyOf(message), calls)));
+    waiting.push({ sendings: results.map(({ sending }) => sending), signal, number: calls });
     // One turn later, so that the shards of a relay that wake together share a request.
     working ??= Promise.resolve().then(work);
     return Promise.all(results.map(({ result }) => result));
@@ -115,11 +119,11 @@ interface Promised {
   readonly result: Promise<Published>;
 }
 
-function sendingOf(message: EventMessage, stopped: Set<string>): Promised {
+function sendingOf(message: EventMessage, onStopped: () => void): Promised {
   let resolveWith: (result: Published) => void = () => {};
   const result = new Promise<Published>((resolve) => (resolveWith = resolve));
   const settle = (published: Published): void => {
-    if (published.published !== "acknowledged") stopped.add(keyOf(message));
+    if (published.published !== "acknowledged") onStopped();
     resolveWith(published);
   };
   return { sending: { message, settle }, result };

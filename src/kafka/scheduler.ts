@@ -56,7 +56,11 @@ export function scheduler({ inbox, client, settings, onCommittable }: SchedulerS
         flow();
         observe.resumed?.();
       },
-      probe: () => pump(),
+      probe: () => {
+        pump();
+        // Paused partitions bring nothing to try: what there was went away with its partition.
+        if (places === 0) away.end();
+      },
     },
     systemRuntime,
   );

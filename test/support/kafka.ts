@@ -66,14 +66,53 @@ export async function createTopic(
     committed,
     ends,
     drained: async (groupId, { timeoutMs = 20_000 } = {}) => {
-      const wanted = await ends();
       await until(
         async () => {
-          const got = await committed(groupId);
-          return wanted.every((end, partition) => end === 0 || got[partition] === end);
+          try {
+            const [wanted, got] = await Promise.all([ends(), committed(groupId)]);
+            return wanted.every((end, partition) => end === 0 || got[partition] === end);
+          } catch {
+            // A broker that was just started may not lead its partitions yet.
+            return false;
+          }
         },
-        { timeoutMs, pollMs: 100, what: `group ${groupId} at ${wanted.join(",")}` },
+        { timeoutMs, pollMs: 100, what: `group ${groupId} at the end of ${name}` },
       );
     },
   };
+}
+
+export interface TopicRecord {
+  readonly partition: number;
+  readonly offset: number;
+  readonly key: string;
+  readonly value: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reads a topic from its beginning until `count` records are there; within a partition in order. */
+export async function readTopic(topic: TestTopic, count: number, brokers?: string): Promise<TopicRecord[]> {
+  const consumer = kafkaJs(brokers).consumer({ groupId: `reader-${randomUUID()}`, maxWaitTimeInMs: 100 });
+  const records: TopicRecord[] = [];
+  await consumer.connect();
+  try {
+    await consumer.subscribe({ topics: [topic.name], fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachMessage: async ({ partition, message }) => {
+        const headers = Object.entries(message.headers ?? {}).map(([name, text]) => [name, String(text)]);
+        records.push({
+          partition,
+          offset: Number(message.offset),
+          key: message.key?.toString() ?? "",
+          value: message.value?.toString() ?? "",
+          headers: Object.fromEntries(headers) as Record<string, string>,
+        });
+      },
+    });
+    await until(() => records.length >= count, { timeoutMs: 20_000, what: `${count} records in ${topic.name}` });
+  } finally {
+    await consumer.disconnect();
+  }
+  return records.sort((a, b) => a.offset - b.offset);
 }

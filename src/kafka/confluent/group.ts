@@ -120,7 +120,6 @@ export function joinGroup(
   /** Gives the partitions back in order, and goes on polling meanwhile, without which nothing would happen. */
   async function end(): Promise<void> {
     const last = consumer;
-    consumer = undefined;
     if (last?.isConnected() !== true) return;
     try {
       last.unsubscribe();
@@ -132,6 +131,8 @@ export function joinGroup(
     } catch (error) {
       listener.failed(error);
     }
+    // Only now: the last offsets are committed inside the revocation.
+    consumer = undefined;
     await new Promise<void>((resolve) => last.disconnect(() => resolve()));
   }
 

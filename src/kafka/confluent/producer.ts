@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { KafkaProducer, PartitionRecords, ProducerSettings } from "../port.ts";
-import { unknownTopic } from "./protocol-error.ts";
+import { within } from "../within.ts";
+import { protocolErrorOf, unknownTopic } from "./protocol-error.ts";
 import type { ConfluentModule, RdKafkaConf, RdKafkaError, RdKafkaProducer } from "./structure.ts";
 
 /** librdkafka's own code for a full local queue. */
@@ -25,7 +26,10 @@ export async function connectProducer(
     ...conf,
     "enable.idempotence": true,
     acks: "all",
-    "delivery.timeout.ms": sendTimeoutMs,
+    // After a record that failed nothing more of the pipeline gets through, least of all the next record of its key.
+    "enable.gapless.guarantee": true,
+    // The gapless guarantee leaves out records that timed out: the time is kept here, and the whole pipeline given up.
+    "delivery.timeout.ms": 0,
     dr_cb: true,
   };
   const producer = new Producer(settings as never, {} as never) as unknown as RdKafkaProducer;
@@ -37,7 +41,7 @@ export async function connectProducer(
   producer.setPollInterval(pollMs);
   return {
     partitionCount: (topic) => partitionCount(producer, topic, Math.min(sendTimeoutMs, 10_000)),
-    send: (batches) => send(producer, batches),
+    send: (batches) => within(sendTimeoutMs, send(producer, batches)),
     close: () =>
       new Promise((resolve) => {
         if (!producer.isConnected()) resolve();
@@ -63,14 +67,21 @@ async function send(producer: RdKafkaProducer, batches: readonly PartitionRecord
     for (const { key, value, headers } of records) {
       const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
       const list = Object.entries(headers).map(([name, text]) => ({ [name]: text }));
-      const { report } = await handOver(producer, (opaque) =>
+      const { report, handedOver } = await handOver(producer, (opaque) =>
         producer.produce(topic, partition, bytes, Buffer.from(key), Date.now(), opaque, list),
       );
       reports.push(report);
+      if (!handedOver) return judge(reports);
     }
   }
-  // All of them, and not the first that fails: what is still on its way would be taken for given up.
-  const failed = (await Promise.all(reports)).find((error) => error !== undefined);
+  return judge(reports);
+}
+
+/** Waits for all, and not for the first that fails: what is still on its way would be taken for given up. */
+async function judge(reports: readonly Promise<Error | undefined>[]): Promise<void> {
+  const errors = (await Promise.all(reports)).filter((error) => error !== undefined);
+  // The reason, before what was dropped because of it.
+  const failed = errors.find((error) => protocolErrorOf(error) !== undefined) ?? errors[0];
   if (failed !== undefined) throw failed;
 }
 
@@ -78,21 +89,20 @@ async function send(producer: RdKafkaProducer, batches: readonly PartitionRecord
 async function handOver(
   producer: RdKafkaProducer,
   produce: (opaque: Report["opaque"]) => unknown,
-): Promise<{ readonly report: Promise<Error | undefined> }> {
+): Promise<{ readonly report: Promise<Error | undefined>; readonly handedOver: boolean }> {
   let settle: (error: Error | undefined) => void = () => {};
   const report = new Promise<Error | undefined>((resolve) => (settle = resolve));
   for (;;) {
     try {
       produce({ settle });
-      break;
+      return { report, handedOver: true };
     } catch (error) {
       if ((error as RdKafkaError).code !== queueFull) {
         settle(error as Error);
-        break;
+        return { report, handedOver: false };
       }
       producer.poll();
       await delay(pollMs);
     }
   }
-  return { report };
 }

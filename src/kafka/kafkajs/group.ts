@@ -48,15 +48,16 @@ export function joinGroup(
   const fetches = fetchWatch();
 
   /** Synchronous up to the listener's first await: nothing is committed for these from here on. */
-  function loseAll(lost: boolean): void {
+  function loseAll(lost: boolean): Promise<void> {
     const given = owned;
     owned = [];
-    if (given.length > 0) void listener.revoked(given, lost);
+    const ended = given.length > 0 ? listener.revoked(given, lost) : Promise.resolve();
     commitNow = undefined;
+    return ended;
   }
 
   function joined(payload: unknown): void {
-    loseAll(true);
+    void loseAll(true);
     fetches.rejoined();
     owned = partitionsOf(payload);
     // A pause would outlive the assignment inside the client.
@@ -83,7 +84,7 @@ export function joinGroup(
       heartbeatInterval: settings.heartbeatMs,
       maxWaitTimeInMs: settings.maxWaitMs,
       allowAutoTopicCreation: false,
-      partitionAssigners: [tellingAssigner(() => loseAll(false))],
+      partitionAssigners: [tellingAssigner(() => void loseAll(false))],
       retry,
     });
     consumer = made;
@@ -94,7 +95,7 @@ export function joinGroup(
       });
     });
     // Earlier than JoinGroup where the client tells of it: the last offsets get through before the group moves on.
-    made.on(made.events.REBALANCING, () => loseAll(false));
+    made.on(made.events.REBALANCING, () => void loseAll(false));
     made.on(made.events.FETCH_START, ({ payload }) => fetches.started((payload as { nodeId: unknown }).nodeId));
     made.on(made.events.GROUP_JOIN, ({ payload }) => joined(payload));
     await made.connect();
@@ -125,7 +126,7 @@ export function joinGroup(
   }
 
   async function end(): Promise<void> {
-    loseAll(!stopping.signal.aborted);
+    await loseAll(!stopping.signal.aborted);
     const last = consumer;
     consumer = undefined;
     await last?.disconnect().catch(() => {});

@@ -28,21 +28,23 @@ export function joinGroup(
   listener: GroupListener,
 ): GroupMember {
   const stopping = new AbortController();
+  const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener("abort", () => resolve()));
   const { maxBytesPerPartition = 1_048_576 } = options as { maxBytesPerPartition?: number };
   let consumer: PlatformaticConsumer | undefined;
   let tenure: Tenure | undefined;
 
   /** Synchronous up to the listener's first await: the last offsets are sent under the old generation. */
-  function lose(lost: boolean): void {
+  function lose(lost: boolean): Promise<void> {
     const given = tenure;
-    if (given === undefined) return;
+    if (given === undefined) return Promise.resolve();
     given.fetches.stop();
-    if (given.owned.length > 0) void listener.revoked(given.owned, lost);
+    const ended = given.owned.length > 0 ? listener.revoked(given.owned, lost) : Promise.resolve();
     tenure = undefined;
+    return ended;
   }
 
   function joined(client: PlatformaticConsumer, payload: unknown): void {
-    lose(true);
+    void lose(true);
     const { assignments } = payload as { assignments: { topic: string; partitions: number[] }[] | null };
     const owned = (assignments ?? []).flatMap(({ topic, partitions }) =>
       partitions.map((partition) => ({ topic, partition })),
@@ -80,9 +82,9 @@ export function joinGroup(
       client.on("error", end);
       // The client sends no further heartbeats after one that failed, and does not look for a new coordinator.
       client.on("consumer:heartbeat:error", (payload) => end((payload as { error: unknown }).error));
-      stopping.signal.addEventListener("abort", () => resolve());
+      void stopped.then(resolve);
     });
-    client.on("consumer:group:rebalance", () => lose(false));
+    client.on("consumer:group:rebalance", () => void lose(false));
     client.on("consumer:group:join", (payload) => joined(client, payload));
     client.topics.trackAll(...settings.topics);
     await client.joinGroup({});
@@ -94,7 +96,7 @@ export function joinGroup(
       const from = systemRuntime.monotonicMs();
       await live().catch((error: unknown) => listener.failed(error));
       if (systemRuntime.monotonicMs() - from > restart.maxMs) failures = 0;
-      lose(!stopping.signal.aborted);
+      await lose(!stopping.signal.aborted);
       await consumer?.close(true).catch(() => {});
       await systemRuntime.sleep(backoffMs(failures, restart, systemRuntime.random), stopping.signal);
     }

@@ -1,6 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
-
 import type { KafkaProducer, PartitionRecords, ProducerSettings } from "../port.ts";
+import { within } from "../within.ts";
 import type { PlatformaticMessage, PlatformaticModule, PlatformaticProducer } from "./structure.ts";
 
 /** An idempotent producer of `@platformatic/kafka`: it sets one request in flight and acks from all replicas itself. */
@@ -31,19 +30,4 @@ function messagesOf({ topic, partition, records }: PartitionRecords): Platformat
     value: Buffer.from(value.buffer, value.byteOffset, value.byteLength),
     headers: new Map(Object.entries(headers).map(([name, text]) => [Buffer.from(name), Buffer.from(text)])),
   }));
-}
-
-/** What goes on behind a time-out ends when the producer is closed, as it is after every error. */
-async function within(timeoutMs: number, sending: Promise<unknown>): Promise<void> {
-  const timer = new AbortController();
-  const timedOut = delay(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`the send took longer than ${timeoutMs} ms`);
-  });
-  timedOut.catch(() => {});
-  try {
-    await Promise.race([sending, timedOut]);
-  } finally {
-    timer.abort();
-    sending.catch(() => {});
-  }
 }
