@@ -38,6 +38,8 @@ async function world() {
   ]);
   const pool = new pg.Pool({ connectionString: server.connectionString, connectionTimeoutMillis: 5000, max: 10 });
   pool.on("error", () => {});
+  // Also while a writer sleeps in the middle of its transaction.
+  pool.on("connect", (connection) => connection.on("error", () => {}));
   await migrate(fromPg(pool));
   await pool.query(schema);
   const admin = new Kafka({ brokers: [broker.brokers], logLevel: logLevel.NOTHING }).admin();
