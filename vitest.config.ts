@@ -31,6 +31,7 @@ export default defineConfig({
         test: {
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
+          exclude: ["test/integration/kafka/**"],
           globalSetup,
           sequence: { groupOrder: 1 },
           maxWorkers: 2,
@@ -53,10 +54,22 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: "kafka",
+          include: ["test/integration/kafka/**/*.test.ts", "test/kafka-confluent/*.test.ts"],
+          globalSetup: [...globalSetup, "test/support/kafka-global-setup.ts"],
+          sequence: { groupOrder: 3 },
+          maxWorkers: 1,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           globalSetup,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           maxWorkers: 1,
           testTimeout: 180_000,
           hookTimeout: 60_000,

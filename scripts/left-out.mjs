@@ -1,3 +1,4 @@
+import { whyNoKafka } from "./kafka/provide.mjs";
 import { findPgBouncer } from "./pgbouncer.mjs";
 
 /**
@@ -10,6 +11,8 @@ export function leftOut() {
   if (!findPgBouncer()) {
     lines.push("left out: the tests behind PgBouncer (no pgbouncer here; Debian has a package)");
   }
+  const why = whyNoKafka();
+  if (why !== undefined) lines.push(`left out: the tests on Kafka (${why}; or give KAFKA_BROKERS)`);
   if (process.getuid?.() !== 0) {
     lines.push("not for this user: the test of a folder that only root may enter");
   }

@@ -125,6 +125,94 @@ export const errorCatalogue = {
     retryable: true,
     message: "the record was written by a newer version of idemkit: finish the deployment, then repeat with the same key",
   },
+  outbox_event_invalid: {
+    retryable: false,
+    message: "the event cannot be sent as it is: see `at` of the error's details",
+  },
+  outbox_event_too_large: {
+    retryable: false,
+    message: "the event is larger than maxBytes: send a reference to the data, or raise the option and the broker's limit",
+  },
+  outbox_payload_refused: {
+    retryable: false,
+    message: "the event's payload does not have the shape that its schema asks for",
+  },
+  outbox_too_many_keys: {
+    retryable: false,
+    message: "a transaction may send events of at most 1000 keys: each key is a lock of the server, split the work",
+  },
+  outbox_transaction_unknown: {
+    retryable: false,
+    message: "enqueue needs the tx of a running handler; with a client of your own call enqueueAll last in its transaction",
+  },
+  relay_publisher_invalid: {
+    retryable: false,
+    message: "the publisher did not answer with one result for each message, so all of them will be sent again",
+  },
+  kafka_producer_unsafe: {
+    retryable: false,
+    message: "the producer must wait for all in-sync replicas, be idempotent and take idemkit's partitions: leave these out",
+  },
+  kafka_auto_commit: {
+    retryable: false,
+    message: "offsets are committed by idemkit, after the database: switch the client's auto-commit off",
+  },
+  kafka_key_held: {
+    retryable: true,
+    message: "an earlier event of this key did not get through: this one was not sent, so that it can't overtake it",
+  },
+  kafka_publisher_closed: {
+    retryable: false,
+    message: "the publisher is closed: stop the relay before its publisher",
+  },
+  event_malformed: {
+    retryable: false,
+    message: "the message lacks what an event is recorded and ordered by: see `at` of the error's details",
+  },
+  inbox_unavailable: {
+    retryable: true,
+    message: "the database could not be reached or kept refusing the transaction: deliver the events again",
+  },
+  inbox_aborted: {
+    retryable: true,
+    message: "the delivery was given up by its signal and rolled back: deliver the events again",
+  },
+  event_handler_failed: {
+    retryable: true,
+    message: "the handler failed and was rolled back: deliver the event again",
+  },
+  inbox_transaction_unknown: {
+    retryable: false,
+    message: "applyIfNewer needs the tx of a handler of an inbox or a webhook, while that handler runs",
+  },
+  webhook_signature_invalid: {
+    retryable: false,
+    message: "the signature is missing, old or wrong",
+  },
+  webhook_body_invalid: {
+    retryable: false,
+    message: "the body is not what this webhook reads",
+  },
+  webhook_event_id_missing: {
+    retryable: false,
+    message: "the event has no id to recognise it by when it is sent again",
+  },
+  webhook_method: {
+    retryable: false,
+    message: "a webhook is sent with POST",
+  },
+  webhook_body_too_large: {
+    retryable: false,
+    message: "the body is larger than maxBodyBytes",
+  },
+  webhook_body_consumed: {
+    retryable: false,
+    message: "the body was read before the webhook could check its signature: mount it before body parsers",
+  },
+  webhook_handler_failed: {
+    retryable: true,
+    message: "the event could not be handled and nothing was committed: send it again",
+  },
 } as const;
 
 /** A code of {@link errorCatalogue}. */

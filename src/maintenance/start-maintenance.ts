@@ -2,6 +2,8 @@ import { startLoop } from "../internal/loop.ts";
 import type { Running } from "../internal/loop.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { processedEventSettings, retainProcessedEvents } from "./processed-events.ts";
+import type { ProcessedEventOptions, ProcessedEventRound } from "./processed-events.ts";
 import { deleteExpiredRecords } from "./retention.ts";
 
 /** Where maintenance reports to; `console` fits. */
@@ -22,33 +24,46 @@ export interface MaintenanceOptions {
    * @defaultValue 1_000
    */
   readonly batchSize?: number;
+  /** How long the records of events are kept. Every service on one database must say the same. */
+  readonly processedEvents?: ProcessedEventOptions;
   /** @defaultValue `console` */
   readonly logger?: MaintenanceLogger;
   /** Told how many expired records a round deleted. */
   readonly onDeleted?: (count: number) => void;
+  /** Told what a round did to the records of events. */
+  readonly onRetained?: (round: ProcessedEventRound) => void;
 }
 
 /**
- * Starts what keeps the tables small: the deletion of expired records (R-DIST-IDEM-5). Start it in every process that
- * serves; the instances share the work. It outlives outages of the database. Stop it before the pool ends.
+ * Starts what keeps the tables small: the deletion of expired records of commands (R-DIST-IDEM-5), and the days of
+ * `processed_event`. Start it in every process that serves; the instances share the work. It outlives outages of the
+ * database. Stop it before the pool ends.
  * @throws IdemkitError `option_invalid`.
  */
 export function startMaintenance<Tx>(
   database: PostgresDatabase<Tx>,
   options: MaintenanceOptions = {},
 ): Running {
-  checkNames("startMaintenance", options, ["everyMs", "batchSize", "logger", "onDeleted"]);
+  const known = ["everyMs", "batchSize", "processedEvents", "logger", "onDeleted", "onRetained"] as const;
+  checkNames("startMaintenance", options, known);
   const everyMs = checkInteger("everyMs", options.everyMs ?? 600_000, 10, 86_400_000);
   const batchSize = checkInteger("batchSize", options.batchSize ?? 1000, 1, 100_000);
-  const { logger = console, onDeleted } = options;
+  const kept = processedEventSettings(options.processedEvents);
+  const { logger = console, onDeleted, onRetained } = options;
+  const report = (what: string, error: unknown): void =>
+    logger.error(`idemkit: ${what} failed: ${textOf(error)}`);
   return startLoop({
     everyMs,
     work: async (signal) => {
+      // The one doesn't wait for what keeps the other from working, such as a role that may not make partitions.
+      await retainProcessedEvents(database, kept, signal).then(onRetained, (error: unknown) => {
+        if (!signal.aborted) report("making and expiring the days of processed_event", error);
+      });
       const count = await deleteExpiredRecords(database, batchSize, signal);
       onDeleted?.(count);
       if (count > 0) logger.info(`idemkit: deleted ${count} expired records`);
     },
-    onError: (error) => logger.error(`idemkit: deleting expired records failed: ${textOf(error)}`),
+    onError: (error) => report("deleting expired records", error),
   });
 }
 

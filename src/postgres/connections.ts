@@ -22,7 +22,7 @@ export interface Result {
 export interface Session<Tx> {
   /** The caller's own client, guarded: it refuses transaction control, and everything once the session has ended. */
   readonly tx: Tx;
-  /** Why the connection is gone, or `undefined` while it is there. */
+  /** Why the connection is gone, or `undefined` while it is there; what the rollback finds counts too. */
   readonly broken: Error | undefined;
   /**
    * One statement of idemkit's own.
@@ -39,6 +39,16 @@ export interface Session<Tx> {
   rollback(): Promise<void>;
 }
 
+/** A connection kept out of the pool, without a transaction: for what must not wait behind a busy pool. */
+export interface Reserved {
+  /** Whether the connection is known to be gone; what the rollback finds counts too. */
+  readonly broken: boolean;
+  /** One autocommit statement. */
+  run(call: Call): Promise<Result>;
+  /** Gives the connection back, or with an error throws it away; does nothing the second time. */
+  release(error?: Error): void;
+}
+
 /**
  * The statement port: what idemkit needs of a PostgreSQL client. An adapter is a function that returns one
  * (`fromPg`); everything else is built on these members.
@@ -46,6 +56,8 @@ export interface Session<Tx> {
 export interface Connections<Tx> {
   /** One autocommit statement on any connection. */
   query(call: Call): Promise<Result>;
+  /** Takes a connection for as long as the caller likes. */
+  reserve(): Promise<Reserved>;
   /** Opens a transaction and runs its first statement in the same flight where the driver can. */
   begin(
     first: Call,
@@ -57,6 +69,8 @@ export interface Connections<Tx> {
 export interface PostgresDatabase<Tx> extends Database<Tx> {
   /** The schema of idemkit's tables. */
   readonly schema: string;
+  /** Whether a commit with events wakes the relays by NOTIFY. */
+  readonly notify: boolean;
   readonly connections: Connections<Tx>;
   classify(error: unknown): ErrorClass;
 }

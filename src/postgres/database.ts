@@ -2,10 +2,21 @@ import { invalid } from "../internal/options.ts";
 import type { Connections, PostgresDatabase } from "./connections.ts";
 import { recordStore } from "./record-store.ts";
 import { classify } from "./sqlstate.ts";
+import { withCommitHooks } from "./transaction.ts";
 import { unrecordedStore } from "./unrecorded-store.ts";
 
+/** Settings of {@link postgresDatabase}. */
+export interface DatabaseOptions {
+  /** Whether a commit with events wakes the relays. @defaultValue true */
+  readonly notify?: boolean | undefined;
+}
+
 /** A database on any client that implements the statement port. */
-export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "idemkit"): PostgresDatabase<Tx> {
+export function postgresDatabase<Tx>(
+  given: Connections<Tx>,
+  schema = "idemkit",
+  { notify = true }: DatabaseOptions = {},
+): PostgresDatabase<Tx> {
   // PostgreSQL cuts longer names, so that two schemas could become one.
   if (
     typeof schema !== "string" ||
@@ -15,5 +26,13 @@ export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "ide
   ) {
     throw invalid("schema", "must be a name of 1 to 63 bytes");
   }
-  return { schema, connections, classify, records: recordStore(connections, schema), unrecorded: unrecordedStore(connections, schema) };
+  const connections = withCommitHooks(given, { schema, notify });
+  return {
+    schema,
+    notify,
+    connections,
+    classify,
+    records: recordStore(connections, schema),
+    unrecorded: unrecordedStore(connections, schema),
+  };
 }

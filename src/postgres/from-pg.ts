@@ -61,6 +61,12 @@ export interface FromPgOptions {
    * @defaultValue true
    */
   readonly preparedStatements?: boolean;
+  /**
+   * Whether a commit with events wakes the relays: one NOTIFY after it, at most a hundred a second for each process and
+   * never inside your transaction. Turn it off where every relay polls.
+   * @defaultValue true
+   */
+  readonly notify?: boolean;
 }
 
 /**
@@ -73,12 +79,14 @@ export function fromPg<P extends PgPool>(
   pool: P,
   options: FromPgOptions = {},
 ): PostgresDatabase<ClientOf<P>> {
-  checkNames("fromPg", options, ["schema", "preparedStatements"]);
+  checkNames("fromPg", options, ["schema", "preparedStatements", "notify"]);
   const timeout = pool.options?.connectionTimeoutMillis;
   if (pool.options !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new IdemkitError("connection_timeout_missing", { details: { at: "connectionTimeoutMillis" } });
   }
-  return postgresDatabase(pgConnections(pool, options.preparedStatements ?? true), options.schema);
+  return postgresDatabase(pgConnections(pool, options.preparedStatements ?? true), options.schema, {
+    notify: options.notify,
+  });
 }
 
 function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connections<ClientOf<P>> {
@@ -101,6 +109,16 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
         );
         throw error;
       }
+    },
+    reserve: async () => {
+      const { session, run } = pgSession(await connected(pool), statement);
+      return {
+        get broken() {
+          return Boolean(session.broken);
+        },
+        run,
+        release: session.giveBack,
+      };
     },
     begin: async (first, isolation) => {
       const client = await connected(pool);
@@ -201,13 +219,13 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
         await commit(client, calls.map(statement));
         release();
       } catch (error) {
-        await endAborted(client, release);
+        release(await endAborted(client, onError));
         throw error;
       }
     },
     rollback: async () => {
       guard.closed = true;
-      if (!released) await endAborted(client, release);
+      if (!released) release(await endAborted(client, onError));
     },
   };
   guard.session = session;
@@ -256,15 +274,21 @@ async function answered(sent: Promise<PgResult>): Promise<PgResult> {
 /** How long a connection may take to roll back before it is thrown away, and the server left to notice. */
 const rollbackTimeoutMs = 1000;
 
-async function endAborted(client: PgClient, release: (error?: Error) => void): Promise<void> {
+/** @param onLost - told when the server did not answer to the rollback: the connection was gone before it */
+async function endAborted(client: PgClient, onLost: (error: Error) => void): Promise<Error | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Error>((resolve) => {
     timer = setTimeout(() => resolve(new Error("rollback timed out")), rollbackTimeoutMs);
   });
   const rolledBack = client.query({ text: "rollback" }).then(
     () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    (cause: unknown) => {
+      const error = cause instanceof Error ? cause : new Error(String(cause));
+      onLost(error);
+      return error;
+    },
   );
-  release(await Promise.race([rolledBack, late]));
+  const error = await Promise.race([rolledBack, late]);
   clearTimeout(timer);
+  return error;
 }

@@ -1,6 +1,6 @@
 import { IdemkitError } from "../errors.ts";
 import type { Session } from "./connections.ts";
-import { sessionKey } from "./sessions.ts";
+import { sessionKey } from "./session-key.ts";
 import { controlsTransaction } from "./transaction-control.ts";
 
 /** Why a guarded client refuses, or nothing while its transaction is open. */

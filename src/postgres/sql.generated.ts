@@ -7,6 +7,50 @@ export const statements: {
   readonly "delete-expired": string;
   readonly "find": string;
   readonly "finish": string;
+  readonly "inbox-attempt-delete": string;
+  readonly "inbox-attempt": string;
+  readonly "inbox-claim": string;
+  readonly "inbox-dead-letter-delete": string;
+  readonly "inbox-dead-letter-find": string;
+  readonly "inbox-dead-letter-list": string;
+  readonly "inbox-dead-letter": string;
+  readonly "inbox-held-find": string;
+  readonly "inbox-held-next": string;
+  readonly "inbox-open": string;
+  readonly "inbox-park-event": string;
+  readonly "inbox-park-key": string;
+  readonly "inbox-parked-count": string;
+  readonly "inbox-parked-delete": string;
+  readonly "inbox-parked-key-delete": string;
+  readonly "inbox-parked-key-lock": string;
+  readonly "inbox-parked-list": string;
+  readonly "inbox-parked-next": string;
+  readonly "inbox-record": string;
+  readonly "inbox-version-lock": string;
+  readonly "inbox-version-save": string;
+  readonly "inbox-version-seed": string;
+  readonly "outbox-acquire": string;
+  readonly "outbox-discard": string;
+  readonly "outbox-enqueue": string;
+  readonly "outbox-heartbeat": string;
+  readonly "outbox-hold": string;
+  readonly "outbox-leave": string;
+  readonly "outbox-park": string;
+  readonly "outbox-parked": string;
+  readonly "outbox-pending": string;
+  readonly "outbox-read": string;
+  readonly "outbox-release": string;
+  readonly "outbox-settle": string;
+  readonly "outbox-status": string;
+  readonly "outbox-unpark": string;
+  readonly "outbox-wake": string;
+  readonly "outbox-yield": string;
+  readonly "processed-event-clean": string;
+  readonly "processed-event-horizon": string;
+  readonly "processed-event-partitions": string;
+  readonly "processed-event-sweep-attempts": string;
+  readonly "processed-event-sweep-default": string;
+  readonly "processed-event-sweep-derived": string;
   readonly "refuse": string;
 } = {
   "claim-unread": `select pg_try_advisory_xact_lock($1::bigint) as locked,
@@ -47,6 +91,259 @@ on conflict (scope, operation, key) do update set
   body         = excluded.body,
   created_at   = excluded.created_at,
   expires_at   = excluded.expires_at`,
+  "inbox-attempt-delete": `delete from :"schema".event_attempt where consumer_name = $1 and event_id = $2`,
+  "inbox-attempt": `insert into :"schema".event_attempt as x (consumer_name, event_id, attempts, error)
+values ($1, $2, 1, $3)
+on conflict (consumer_name, event_id) do update set
+  attempts   = x.attempts + 1,
+  error      = excluded.error,
+  updated_at = clock_timestamp()
+returning attempts`,
+  "inbox-claim": `with bounds as materialized (
+  select set_config('idle_in_transaction_session_timeout', $3, true) as idle,
+         case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $4, true) end as lock
+), recorded as (
+  insert into :"schema".processed_event (event_id, consumer_name)
+  select e.event_id, $1 from bounds, unnest($2::uuid[]) as e (event_id) order by e.event_id
+  on conflict do nothing
+  returning event_id
+), parked as materialized (
+  select p.topic, p.key from :"schema".parked_key as p
+  where p.consumer_name = $1 and (p.topic, p.key) in (select * from unnest($5::text[], $6::text[]))
+  for share
+)
+select array(select event_id::text from recorded) as recorded,
+       array(select topic from parked) as parked_topics,
+       array(select key from parked) as parked_keys,
+       extract(epoch from h.expired_before)::float8 * 1000 as expired_before_ms,
+       extract(epoch from clock_timestamp())::float8 * 1000 as now_ms
+from :"schema".processed_event_horizon as h`,
+  "inbox-dead-letter-delete": `delete from :"schema".dead_letter where consumer_name = $1 and event_id = $2`,
+  "inbox-dead-letter-find": `select event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, original_event_id
+from :"schema".dead_letter
+where consumer_name = $1 and event_id = $2
+for update`,
+  "inbox-dead-letter-list": `select consumer_name, original_event_id, topic, key, type, reason, error, attempts,
+       extract(epoch from created_at)::float8 * 1000 as at_ms
+from :"schema".dead_letter
+where $1::text is null or consumer_name = $1
+order by created_at
+limit $2`,
+  "inbox-dead-letter": `insert into :"schema".dead_letter as x
+  (consumer_name, event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name,
+   original_event_id, reason, error, attempts)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+on conflict (consumer_name, event_id) do update set
+  reason   = excluded.reason,
+  error    = excluded.error,
+  attempts = x.attempts + excluded.attempts`,
+  "inbox-held-find": `select distinct aggregate from :"schema".parked_event
+where consumer_name = $1 and reason = 'gap' and (topic, key) in (select * from unnest($2::text[], $3::text[]))`,
+  "inbox-held-next": `select event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, original_event_id
+from :"schema".parked_event
+where consumer_name = $1 and aggregate = $2 and reason = 'gap'
+order by aggregate_version, id
+limit 1`,
+  "inbox-open": `select set_config('idle_in_transaction_session_timeout', $1, true),
+       case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $2, true) end`,
+  "inbox-park-event": `insert into :"schema".parked_event as x
+  (consumer_name, event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name,
+   original_event_id, reason, error, aggregate)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+on conflict (consumer_name, event_id) do update set
+  reason    = excluded.reason,
+  error     = excluded.error,
+  aggregate = excluded.aggregate`,
+  "inbox-park-key": `insert into :"schema".parked_key (consumer_name, topic, key) values ($1, $2, $3) on conflict do nothing`,
+  "inbox-parked-count": `select count(*)::int as parked from :"schema".parked_event
+where consumer_name = $1 and topic = $2 and key = $3 and reason <> 'gap'`,
+  "inbox-parked-delete": `delete from :"schema".parked_event where consumer_name = $1 and event_id = $2`,
+  "inbox-parked-key-delete": `delete from :"schema".parked_key where consumer_name = $1 and topic = $2 and key = $3`,
+  "inbox-parked-key-lock": `select true as parked from :"schema".parked_key where consumer_name = $1 and topic = $2 and key = $3 for update`,
+  "inbox-parked-list": `select consumer_name, topic, key, case reason when 'gap' then 'gap' else 'poison' end as reason,
+       count(*) as events, max(error) as error,
+       extract(epoch from min(parked_at))::float8 * 1000 as since_ms
+from :"schema".parked_event
+where $1::text is null or consumer_name = $1
+group by 1, 2, 3, 4
+order by min(parked_at)
+limit $2`,
+  "inbox-parked-next": `select event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, original_event_id
+from :"schema".parked_event
+where consumer_name = $1 and topic = $2 and key = $3 and reason <> 'gap'
+order by id
+limit 1`,
+  "inbox-record": `insert into :"schema".processed_event (event_id, consumer_name) values ($2, $1) on conflict do nothing`,
+  "inbox-version-lock": `select aggregate, version, held from :"schema".aggregate_version
+where consumer_name = $1 and aggregate = any ($2::text[])
+order by aggregate
+for update`,
+  "inbox-version-save": `update :"schema".aggregate_version as x
+set version = e.version, held = e.held
+from unnest($2::text[], $3::bigint[], $4::boolean[]) as e (aggregate, version, held)
+where x.consumer_name = $1 and x.aggregate = e.aggregate`,
+  "inbox-version-seed": `insert into :"schema".aggregate_version (consumer_name, aggregate)
+select $1, a.aggregate from unnest($2::text[]) as a (aggregate) order by a.aggregate
+on conflict do nothing`,
+  "outbox-acquire": `with free as materialized (
+  select shard from :"schema".outbox_shard
+  where expires_at is null or expires_at <= clock_timestamp()
+  order by random()
+  limit $3
+  for update skip locked)
+update :"schema".outbox_shard as s
+set owner = $1, epoch = s.epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+from free
+where s.shard = free.shard
+returning s.shard::int as shard, s.epoch`,
+  "outbox-discard": `delete from :"schema".outbox_held_event where topic = $1 and key = $2 and event_id = $3`,
+  "outbox-enqueue": `with k as materialized (
+  select count(pg_advisory_xact_lock(s.h)) as n
+  from (select distinct h from unnest($1::bigint[]) as h order by 1 offset 0) as s)
+insert into :"schema".outbox_event
+  (shard, event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name)
+select e.shard, e.event_id, e.topic, e.key, e.type, e.payload, e.headers, e.aggregate_version, e.saga_id, e.step_name
+from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::bigint[],
+            $10::text[], $11::text[]) with ordinality
+  as e (shard, event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, o), k
+where k.n >= 0
+order by e.o`,
+  "outbox-heartbeat": `with me as (
+  insert into :"schema".outbox_relay (owner, capacity, expires_at)
+  values ($1, $3, clock_timestamp() + make_interval(secs => $2::float8 / 1000))
+  on conflict (owner) do update set expires_at = excluded.expires_at, capacity = excluded.capacity),
+forgotten as (
+  delete from :"schema".outbox_relay where owner <> $1 and expires_at < clock_timestamp() - interval '1 hour'),
+held as (
+  update :"schema".outbox_shard as s
+  set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+  from unnest($4::smallint[], $5::bigint[]) as mine (shard, epoch)
+  where s.shard = mine.shard and s.epoch = mine.epoch and s.owner = $1
+  returning s.shard)
+select array(select shard::int from held) as held,
+       array(select capacity::int from :"schema".outbox_relay
+             where owner <> $1 and expires_at > clock_timestamp()) as others`,
+  "outbox-hold": `with fence as materialized (
+  select shard from :"schema".outbox_shard where shard = $1 and owner = $2 and epoch = $3 for share),
+parked as materialized (
+  select topic, key from :"schema".outbox_parked_key where shard = $1 order by topic, key for share),
+moved as (
+  delete from :"schema".outbox_event as e
+  using parked as p
+  where e.shard = $1 and e.id = any($4::bigint[]) and e.topic = p.topic and e.key = p.key and exists (select from fence)
+  returning e.*),
+held as (
+  insert into :"schema".outbox_held_event
+    (shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload)
+  select shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload
+  from moved
+  returning id)
+select exists (select from fence) as owned, (select count(*)::int from held) as held`,
+  "outbox-leave": `with gone as (delete from :"schema".outbox_relay where owner = $1)
+update :"schema".outbox_shard set owner = null, expires_at = null where owner = $1`,
+  "outbox-park": `with fence as materialized (
+  select shard from :"schema".outbox_shard where shard = $1 and owner = $2 and epoch = $3 for share),
+moved as (
+  delete from :"schema".outbox_event
+  where shard = $1 and id = any($4::bigint[]) and exists (select from fence)
+  returning shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload),
+held as (
+  insert into :"schema".outbox_held_event
+    (shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload)
+  select shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload
+  from moved
+  returning id),
+parked as (
+  insert into :"schema".outbox_parked_key (topic, key, shard, event_id, reason)
+  select $5, $6, $1, $7::uuid, $8 where exists (select from moved where event_id = $7::uuid)
+  on conflict (topic, key) do nothing
+  returning extract(epoch from parked_at)::float8 * 1000 as ms)
+select exists (select from fence) as owned, (select count(*)::int from held) as held, (select ms from parked) as parked_at_ms`,
+  "outbox-parked": `select p.topic, p.key, p.event_id, p.reason, extract(epoch from p.parked_at)::float8 * 1000 as parked_at_ms,
+       (select count(*)::int from :"schema".outbox_held_event as h where h.topic = p.topic and h.key = p.key) as held
+from :"schema".outbox_parked_key as p
+order by p.parked_at, p.topic, p.key
+limit $1`,
+  "outbox-pending": `select s.shard
+from unnest($1::smallint[]) as s (shard)
+cross join lateral (select e.id from :"schema".outbox_event as e where e.shard = s.shard order by e.id limit 1) as e`,
+  "outbox-read": `select id, event_id, topic, key, type, aggregate_version, saga_id, step_name, headers, payload, parked
+from (
+  select id, event_id, topic, key, type, aggregate_version, saga_id, step_name, headers, payload,
+         (topic, key) in (select p.topic, p.key from :"schema".outbox_parked_key as p where p.shard = $1) as parked,
+         sum(octet_length(payload)) over (order by id rows unbounded preceding) - octet_length(payload) as bytes_before
+  from :"schema".outbox_event
+  where shard = $1
+  order by id
+  limit $2) as next
+where bytes_before < $3`,
+  "outbox-release": `with moved as (
+  delete from :"schema".outbox_held_event
+  where topic = $1 and key = $2
+  returning shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload)
+insert into :"schema".outbox_event
+  (shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload)
+overriding system value
+select shard, id, event_id, created_at, aggregate_version, topic, key, type, saga_id, step_name, headers, payload
+from moved
+order by id`,
+  "outbox-settle": `with fence as materialized (
+  select shard from :"schema".outbox_shard where shard = $1 and owner = $2 and epoch = $3 for share),
+gone as (
+  delete from :"schema".outbox_event
+  where shard = $1 and id = any($4::bigint[]) and exists (select from fence)
+  returning id)
+select exists (select from fence) as owned, (select count(*)::int from gone) as settled`,
+  "outbox-status": `select
+  (select extract(epoch from clock_timestamp() - min(e.created_at)) * 1000
+   from :"schema".outbox_shard as s
+   cross join lateral (
+     select created_at from :"schema".outbox_event as e where e.shard = s.shard order by e.id limit 1) as e)::float8
+    as oldest_unpublished_ms,
+  (select count(*) from (select from :"schema".outbox_event limit $1) as counted)::int as unpublished,
+  (select count(*) from :"schema".outbox_parked_key)::int as parked_keys,
+  (select extract(epoch from clock_timestamp() - min(a.xact_start)) * 1000
+   from pg_stat_activity as a
+   where a.datname = current_database() and a.pid <> pg_backend_pid()
+     and (a.backend_xmin is not null or a.backend_xid is not null))::float8 as oldest_snapshot_ms`,
+  "outbox-unpark": `delete from :"schema".outbox_parked_key where topic = $1 and key = $2 returning shard, event_id`,
+  "outbox-wake": `select pg_notify($1, $2)`,
+  "outbox-yield": `update :"schema".outbox_shard set owner = null, expires_at = null where owner = $1 and shard = any($2::smallint[])`,
+  "processed-event-clean": `select pg_try_advisory_xact_lock($1::bigint) as locked, set_config('lock_timeout', $2, true)`,
+  "processed-event-horizon": `update :"schema".processed_event_horizon
+set expired_before = to_timestamp($1::float8 / 1000)
+where expired_before < to_timestamp($1::float8 / 1000)`,
+  "processed-event-partitions": `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
+       extract(epoch from h.expired_before)::float8 * 1000 as expired_before_ms,
+       array(
+         select child.relname::text
+         from pg_catalog.pg_inherits as i
+         join pg_catalog.pg_class as child on child.oid = i.inhrelid
+         join pg_catalog.pg_class as parent on parent.oid = i.inhparent
+         join pg_catalog.pg_namespace as n on n.oid = parent.relnamespace
+         where parent.relname = 'processed_event' and n.nspname = $1
+         order by 1) as names
+from :"schema".processed_event_horizon as h`,
+  "processed-event-sweep-attempts": `delete from :"schema".event_attempt
+where ctid = any (array(
+  select ctid from :"schema".event_attempt
+  where updated_at < clock_timestamp() - make_interval(secs => $1)
+  limit $2
+  for update skip locked))`,
+  "processed-event-sweep-default": `delete from :"schema".processed_event_default
+where ctid = any (array(
+  select ctid from :"schema".processed_event_default
+  where processed_at < clock_timestamp() - make_interval(secs => $1)
+  order by processed_at
+  limit $2
+  for update skip locked))`,
+  "processed-event-sweep-derived": `delete from :"schema".processed_event_derived
+where ctid = any (array(
+  select ctid from :"schema".processed_event_derived
+  where processed_at < clock_timestamp() - make_interval(secs => $1)
+  order by processed_at
+  limit $2
+  for update skip locked))`,
   "refuse": `insert into :"schema".idempotency_record as x
   (scope, operation, key, operation_id, fingerprint, disposition, status, headers, body, expires_at)
 values
@@ -83,4 +380,179 @@ create table :"schema".idempotency_record (
 );
 
 create index idempotency_record_expires_at on :"schema".idempotency_record (expires_at);` },
+  { number: 2, name: "outbox", breaking: true, sql: `-- breaking
+-- Events that are committed and not yet acknowledged by the broker. The primary key is the only index: a relay reads one
+-- shard from its lowest id, and every further index would be paid for by each insert and each delete.
+-- The identity has no cache: ids drawn ahead by a session would put a later commit in front of an earlier one of its key.
+create table :"schema".outbox_event (
+  shard             smallint not null,
+  id                bigint generated always as identity (cache 1),
+  event_id          uuid not null,
+  created_at        timestamptz not null default clock_timestamp(),
+  aggregate_version bigint,
+  topic             text collate "C" not null,
+  key               text collate "C" not null,
+  type              text collate "C" not null,
+  saga_id           text collate "C",
+  step_name         text collate "C",
+  headers           text collate "C",
+  payload           bytea not null,
+  primary key (shard, id)
+) with (
+  -- Every row is deleted soon after it was inserted: vacuum by count, not by share of a table that is mostly empty, and
+  -- never shrink the file, which would lock the writers out for a moment.
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = false,
+  toast.autovacuum_vacuum_scale_factor = 0,
+  toast.autovacuum_vacuum_threshold = 20000,
+  toast.vacuum_truncate = false
+);
+
+-- Who relays which shard. The epoch grows with each change of owner and is what a fence compares.
+create table :"schema".outbox_shard (
+  shard      smallint primary key,
+  owner      uuid,
+  epoch      bigint not null default 0,
+  expires_at timestamptz
+) with (fillfactor = 50);
+
+insert into :"schema".outbox_shard (shard) select generate_series(0, 15);
+
+-- The relays that run, so that each knows its fair share of the shards.
+create table :"schema".outbox_relay (
+  owner      uuid primary key,
+  capacity   smallint not null,
+  expires_at timestamptz not null
+) with (fillfactor = 50);
+
+-- Keys whose next event was refused for good; their events wait in outbox_held_event.
+create table :"schema".outbox_parked_key (
+  topic     text collate "C" not null,
+  key       text collate "C" not null,
+  shard     smallint not null,
+  event_id  uuid not null,
+  reason    text collate "C" not null,
+  parked_at timestamptz not null default clock_timestamp(),
+  primary key (topic, key)
+);
+
+create index outbox_parked_key_shard on :"schema".outbox_parked_key (shard);
+
+-- The events of parked keys, out of the way of the relay's reads. They keep their ids, and so their order.
+create table :"schema".outbox_held_event (
+  shard             smallint not null,
+  id                bigint not null,
+  event_id          uuid not null,
+  created_at        timestamptz not null,
+  aggregate_version bigint,
+  topic             text collate "C" not null,
+  key               text collate "C" not null,
+  type              text collate "C" not null,
+  saga_id           text collate "C",
+  step_name         text collate "C",
+  headers           text collate "C",
+  payload           bytea not null,
+  primary key (topic, key, id)
+);` },
+  { number: 3, name: "processed-event", breaking: false, sql: `-- That an event took effect, one row for each consumer (R-DIST-IDEM-2): written first in the transaction of its effects.
+-- Partitioned by event_id, because the order of UUIDv7 is the order of time: a day expires by TRUNCATE, without a dead
+-- tuple. Maintenance makes the days ahead; a row whose day has no partition goes to the default one.
+create table :"schema".processed_event (
+  event_id      uuid not null,
+  consumer_name text collate "C" not null,
+  processed_at  timestamptz not null default now(),
+  primary key (event_id, consumer_name)
+) partition by range (event_id);
+
+create table :"schema".processed_event_default partition of :"schema".processed_event default;
+create index processed_event_default_processed_at on :"schema".processed_event_default (processed_at);
+
+-- Ids that are no UUIDv7 are recorded under derived ones that begin with ff. They have a partition of their own, so that
+-- making a day, which locks and reads the default partition, never waits for them.
+create table :"schema".processed_event_derived partition of :"schema".processed_event
+  for values from ('ff000000-0000-0000-0000-000000000000') to (maxvalue);
+create index processed_event_derived_processed_at on :"schema".processed_event_derived (processed_at);
+
+-- Up to which time of an id the records are gone: written with the TRUNCATE, read by every delivery.
+create table :"schema".processed_event_horizon (
+  singleton      boolean primary key default true check (singleton),
+  expired_before timestamptz not null
+);
+insert into :"schema".processed_event_horizon (expired_before) values ('-infinity');
+
+-- Failures of handlers so far; a row exists only between a first failure and the event's outcome.
+create table :"schema".event_attempt (
+  consumer_name text collate "C" not null,
+  event_id      uuid not null,
+  attempts      integer not null,
+  error         text not null,
+  updated_at    timestamptz not null default now(),
+  primary key (consumer_name, event_id)
+);
+
+create table :"schema".dead_letter (
+  consumer_name     text collate "C" not null,
+  event_id          uuid not null,
+  topic             text collate "C" not null,
+  key               text collate "C" not null,
+  type              text collate "C" not null,
+  payload           bytea not null,
+  headers           json not null,
+  aggregate_version bigint,
+  saga_id           text,
+  step_name         text,
+  original_event_id text not null,
+  reason            text collate "C" not null,
+  error             text,
+  attempts          integer not null,
+  created_at        timestamptz not null default clock_timestamp(),
+  primary key (consumer_name, event_id)
+);
+create index dead_letter_created_at on :"schema".dead_letter (consumer_name, created_at);
+
+-- A key that is held: its events are stored in parked_event until it is released.
+create table :"schema".parked_key (
+  consumer_name text collate "C" not null,
+  topic         text collate "C" not null,
+  key           text collate "C" not null,
+  parked_at     timestamptz not null default clock_timestamp(),
+  primary key (consumer_name, topic, key)
+);
+
+-- reason: poison (the one that failed), follower (behind it), gap (an earlier version of its aggregate is missing).
+create table :"schema".parked_event (
+  id                bigint generated always as identity primary key,
+  consumer_name     text collate "C" not null,
+  event_id          uuid not null,
+  topic             text collate "C" not null,
+  key               text collate "C" not null,
+  type              text collate "C" not null,
+  payload           bytea not null,
+  headers           json not null,
+  aggregate_version bigint,
+  saga_id           text,
+  step_name         text,
+  original_event_id text not null,
+  reason            text collate "C" not null check (reason in ('poison', 'follower', 'gap')),
+  aggregate         text collate "C",
+  error             text,
+  parked_at         timestamptz not null default clock_timestamp(),
+  unique (consumer_name, event_id),
+  check ((reason = 'gap') <= (aggregate is not null and aggregate_version is not null))
+);
+create index parked_event_of_key on :"schema".parked_event (consumer_name, topic, key, id);
+create index parked_event_of_aggregate on :"schema".parked_event (consumer_name, aggregate, aggregate_version)
+  where reason = 'gap';
+
+-- The version that a consumer has applied last; null before the first. held: events behind a gap are parked.
+-- Updated in place: the fill factor leaves room for it.
+create table :"schema".aggregate_version (
+  consumer_name text collate "C" not null,
+  aggregate     text collate "C" not null,
+  version       bigint,
+  held          boolean not null default false,
+  primary key (consumer_name, aggregate)
+) with (fillfactor = 80);` },
 ];

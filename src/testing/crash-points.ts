@@ -18,6 +18,7 @@ export function withCrashPoints<Tx>(
   const { connections, schema } = database;
   const stepping: Connections<Tx> = {
     query: connections.query,
+    reserve: connections.reserve,
     begin: async (first, isolation) => {
       if (first.name?.startsWith("idemkit-claim") !== true) return connections.begin(first, isolation);
       await reached("before-claim");
@@ -26,7 +27,7 @@ export function withCrashPoints<Tx>(
       return { first: begun.first, session: stepped(begun.session, reached) };
     },
   };
-  return postgresDatabase(stepping, schema);
+  return postgresDatabase(stepping, schema, { notify: database.notify });
 }
 
 function stepped<Tx>(

@@ -1,0 +1,25 @@
+/** What one node needs to be a cluster; group and topic settings that let tests rebalance at once. */
+export const fixedSettings = {
+  "process.roles": "broker,controller",
+  "node.id": 1,
+  "controller.listener.names": "CONTROLLER",
+  "inter.broker.listener.name": "PLAINTEXT",
+  "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+  "auto.create.topics.enable": false,
+  "num.partitions": 12,
+  "num.network.threads": 2,
+  "num.io.threads": 4,
+  "num.recovery.threads.per.data.dir": 2,
+  // A killed broker is let back in when its old session is over.
+  "broker.session.timeout.ms": 3000,
+  "broker.heartbeat.interval.ms": 500,
+  "offsets.topic.replication.factor": 1,
+  "offsets.topic.num.partitions": 1,
+  "transaction.state.log.replication.factor": 1,
+  "transaction.state.log.min.isr": 1,
+  "transaction.state.log.num.partitions": 1,
+  "share.coordinator.state.topic.replication.factor": 1,
+  "share.coordinator.state.topic.min.isr": 1,
+  "group.initial.rebalance.delay.ms": 0,
+  "group.min.session.timeout.ms": 1000,
+};

@@ -1,0 +1,73 @@
+import type { EventMessage } from "../core/event.ts";
+import { checkNames, invalid } from "../internal/options.ts";
+import { systemRuntime } from "../internal/runtime.ts";
+import { checkMessage } from "./check-message.ts";
+import { deadLetterCalls } from "./dead-letter-calls.ts";
+import { putAway } from "./deliver.ts";
+import { derivedEventId, isUuid, recordedEventId } from "./event-id.ts";
+import type { EventHandlers } from "./handler.ts";
+import { inboxStatements } from "./internals.ts";
+import type { Internals } from "./internals.ts";
+import type { DeadLetterReason, Inbox } from "./inbox.ts";
+import type { EventOutcome } from "./outcome.ts";
+import { persistently } from "./persist.ts";
+import { processBatch } from "./process-batch.ts";
+import { processOne } from "./process-one.ts";
+import { releaseParkedKey, replayDeadLetter } from "./replay.ts";
+import { inboxSettingNames, settingsOf } from "./settings.ts";
+import type { InboxOptions } from "./settings.ts";
+import { incoming } from "./stored-event.ts";
+import type { Incoming } from "./stored-event.ts";
+
+/**
+ * An inbox for one consumer: each event takes effect once, because the record that it did commits in the same
+ * transaction as what its handler changed (R-DIST-IDEM-2).
+ * @param handlers - by event type; each gets the event, and last the transaction
+ * @throws IdemkitError `option_invalid`.
+ */
+export function createInbox<Tx>(options: InboxOptions<Tx>, handlers: EventHandlers<Tx>): Inbox {
+  checkNames("createInbox", options, ["database", ...inboxSettingNames]);
+  for (const [type, handler] of Object.entries(handlers)) {
+    if (typeof handler !== "function") throw invalid(`handlers.${type}`, "must be a function");
+  }
+  const inbox: Internals<Tx> = {
+    database: options.database,
+    handlers: { ...handlers },
+    settings: settingsOf(options),
+    statements: inboxStatements(options.database.schema),
+    runtime: systemRuntime,
+  };
+  return {
+    consumer: inbox.settings.consumer,
+    types: Object.keys(handlers),
+    process: async (event, { signal } = {}) => processOne(inbox, incoming(checkMessage(event)), { signal }),
+    processBatch: async (events, { signal, onOutcome = (): void => {} } = {}) => {
+      if (events.length === 0) return [];
+      const checked = events.map((event) => incoming(checkMessage(event)));
+      return processBatch(inbox, checked, { signal, onOutcome });
+    },
+    deadLetter: async (event, reason, { signal } = {}) => buried(inbox, event, reason, signal),
+    replayDeadLetter: async (eventId, { signal } = {}) =>
+      replayDeadLetter(inbox, recordedEventId(eventId), { signal }),
+    releaseParkedKey: async (name, { signal } = {}) => releaseParkedKey(inbox, name, { signal }),
+  };
+}
+
+async function buried<Tx>(
+  inbox: Internals<Tx>,
+  message: EventMessage,
+  { reason, error }: DeadLetterReason,
+  signal: AbortSignal | undefined,
+): Promise<EventOutcome> {
+  const event = withAnyId(message);
+  const step = (): Promise<boolean> =>
+    putAway(inbox, event, ({ session }) =>
+      deadLetterCalls(inbox, session, event, { reason, error, attempts: 0 }),
+    );
+  return (await persistently(inbox, step, { signal })) ? "dead-lettered" : "duplicate";
+}
+
+function withAnyId(message: EventMessage): Incoming {
+  const { eventId, topic } = message;
+  return isUuid(eventId) ? incoming(message) : { message, id: derivedEventId("malformed", topic, eventId) };
+}

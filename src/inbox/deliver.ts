@@ -1,0 +1,96 @@
+import type { Call } from "../postgres/connections.ts";
+import { keyText, openClaim } from "./claim.ts";
+import type { Claimed } from "./claim.ts";
+import { deadLetterCalls } from "./dead-letter-calls.ts";
+import { idFaultOf } from "./id-policy.ts";
+import { consumerCall } from "./internals.ts";
+import type { Internals } from "./internals.ts";
+import type { EventOutcome } from "./outcome.ts";
+import type { Incoming } from "./stored-event.ts";
+import { handlerOf, inUnit, parkEventCall } from "./unit.ts";
+import type { Unit } from "./unit.ts";
+
+/** What one transaction did. */
+export interface Delivered {
+  /** One for each event, in order. */
+  readonly outcomes: readonly EventOutcome[];
+  /** Aggregates that may have events to apply now that waited behind a gap. */
+  readonly filled: ReadonlySet<string>;
+}
+
+/** Settings of one transaction. */
+export interface Delivery {
+  readonly events: readonly Incoming[];
+  readonly attempt: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Handles the events in order in one transaction with their records, without savepoints.
+ * @throws DeliveryError when it was rolled back.
+ */
+export async function deliver<Tx>(
+  inbox: Internals<Tx>,
+  { events, attempt, signal }: Delivery,
+): Promise<Delivered> {
+  const { session, claimed } = await openClaim(inbox, events);
+  if (claimed.recorded.size === 0) {
+    await session.rollback();
+    return { outcomes: events.map(() => "duplicate"), filled: new Set() };
+  }
+  return inUnit(inbox, session, signal, async (unit) => {
+    await unit.prepare(events.filter(({ id }) => claimed.recorded.has(id)));
+    const outcomes: EventOutcome[] = [];
+    for (const event of events) outcomes.push(await take(inbox, { unit, claimed, event, attempt }));
+    if (attempt > 1) unit.later(...events.map(({ id }) => consumerCall(inbox, "inbox-attempt-delete", id)));
+    await unit.commit();
+    return { outcomes, filled: unit.filled };
+  });
+}
+
+interface Taken<Tx> {
+  readonly unit: Unit<Tx>;
+  readonly claimed: Claimed;
+  readonly event: Incoming;
+  readonly attempt: number;
+}
+
+async function take<Tx>(
+  inbox: Internals<Tx>,
+  { unit, claimed, event, attempt }: Taken<Tx>,
+): Promise<EventOutcome> {
+  // The second of two in one batch finds its id taken, as it would in a batch of its own.
+  if (!claimed.recorded.delete(event.id)) return "duplicate";
+  if (claimed.parked.has(keyText(event.message.topic, event.message.key))) {
+    unit.later(parkEventCall(inbox, event, { reason: "follower" }));
+    return "parked";
+  }
+  const fault = idFaultOf(event, claimed, inbox.settings) ?? typeFaultOf(inbox, event);
+  if (fault === undefined) return unit.apply(event, attempt);
+  unit.later(...(await deadLetterCalls(inbox, unit.session, event, { reason: fault, attempts: 0 })));
+  return "dead-lettered";
+}
+
+function typeFaultOf<Tx>(inbox: Internals<Tx>, { message }: Incoming): "unknown-type" | undefined {
+  const refused =
+    inbox.settings.unknownTypes === "dead-letter" && handlerOf(inbox, message.type) === undefined;
+  return refused ? "unknown-type" : undefined;
+}
+
+/** Records events and puts them away in the same transaction. */
+export async function putAway<Tx>(
+  inbox: Internals<Tx>,
+  event: Incoming,
+  callsOf: (unit: Unit<Tx>) => Promise<readonly Call[]>,
+): Promise<boolean> {
+  const { session, claimed } = await openClaim(inbox, [event]);
+  if (claimed.recorded.size === 0) {
+    await session.rollback();
+    return false;
+  }
+  return inUnit(inbox, session, undefined, async (unit) => {
+    unit.later(...(await callsOf(unit)));
+    await unit.commit();
+    return true;
+  });
+}

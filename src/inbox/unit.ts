@@ -1,0 +1,147 @@
+import type { Call, Session } from "../postgres/connections.ts";
+import { failureOf } from "./failure.ts";
+import { receivedEvent } from "./handler.ts";
+import type { EventHandler } from "./handler.ts";
+import { consumerCall } from "./internals.ts";
+import type { Internals } from "./internals.ts";
+import { runHandler } from "./run-handler.ts";
+import { columnsOf } from "./stored-event.ts";
+import type { Incoming } from "./stored-event.ts";
+import { versionGuard } from "./version-guard.ts";
+import type { VersionVerdict } from "./versions.ts";
+
+/** One transaction of the inbox: applies events, and collects what is written at its end. */
+export interface Unit<Tx> {
+  readonly session: Session<Tx>;
+  /** Aggregates that moved on while events wait behind a gap of theirs: look at those after the commit. */
+  readonly filled: ReadonlySet<string>;
+  /** Locks the versions of all events that are guarded, in one statement. */
+  prepare(events: readonly Incoming[]): Promise<void>;
+  /** Guards the event by its version and runs its handler; or parks it behind a gap. */
+  apply(event: Incoming, attempt: number): Promise<"executed" | "stale" | "parked">;
+  /** A statement to send with the commit. */
+  later(...calls: readonly Call[]): void;
+  commit(): Promise<void>;
+}
+
+/** What a handler's `applyIfNewer` tells about the event that is being applied. */
+export interface CurrentEvent {
+  readonly event: Incoming;
+  /** The verdict on it, as far as the handler asked. */
+  verdict?: VersionVerdict;
+  /** The aggregate behind whose gap it waits. */
+  behind?: string;
+}
+
+/** What `applyIfNewer` finds behind a handler's `tx`. */
+export interface UnitState<Tx> {
+  readonly inbox: Internals<Tx>;
+  readonly session: Session<Tx>;
+  readonly filled: Set<string>;
+  current: CurrentEvent | undefined;
+}
+
+const states = new WeakMap<object, UnitState<unknown>>();
+
+/** The transaction of the inbox behind a handler's `tx`. */
+export function unitStateOf(tx: object): UnitState<unknown> | undefined {
+  return states.get(tx);
+}
+
+/** Works in the session's transaction; what fails in it is sorted, and the transaction rolled back. */
+export async function inUnit<Tx, T>(
+  inbox: Internals<Tx>,
+  session: Session<Tx>,
+  signal: AbortSignal | undefined,
+  work: (unit: Unit<Tx>) => Promise<T>,
+): Promise<T> {
+  const state: UnitState<Tx> = { inbox, session, filled: new Set(), current: undefined };
+  const clock = { longestMs: 0 };
+  states.set(session.tx as object, state as UnitState<unknown>);
+  try {
+    return await work(unitOn(state, clock, signal));
+  } catch (error) {
+    // First: a handler may have hidden that the server cut the connection, and the rollback finds out.
+    await session.rollback();
+    const { idleTimeoutMs, isInfrastructure } = inbox.settings;
+    const overslept = clock.longestMs >= idleTimeoutMs;
+    const run = { broken: session.broken !== undefined, overslept, event: state.current?.event };
+    throw failureOf(error, run, isInfrastructure);
+  }
+}
+
+function unitOn<Tx>(
+  state: UnitState<Tx>,
+  clock: { longestMs: number },
+  signal: AbortSignal | undefined,
+): Unit<Tx> {
+  const { inbox, session, filled } = state;
+  const calls: Call[] = [];
+  const guard = versionGuard(inbox, session);
+
+  async function handle({ event: { message } }: CurrentEvent, attempt: number): Promise<void> {
+    const handler = handlerOf(inbox, message.type);
+    if (handler === undefined) return;
+    const startedMs = inbox.runtime.monotonicMs();
+    const timeoutMs = inbox.settings.handlerTimeoutMs;
+    try {
+      await runHandler(handler, {
+        event: receivedEvent(message),
+        tx: session.tx,
+        attempt,
+        timeoutMs,
+        signal,
+      });
+    } finally {
+      clock.longestMs = Math.max(clock.longestMs, inbox.runtime.monotonicMs() - startedMs);
+    }
+  }
+
+  function hold(event: Incoming, aggregate: string): "parked" {
+    calls.push(parkEventCall(inbox, event, { reason: "gap", aggregate }));
+    return "parked";
+  }
+
+  async function apply(event: Incoming, attempt: number): Promise<"executed" | "stale" | "parked"> {
+    const current: CurrentEvent = { event };
+    state.current = current;
+    const guarded = guard.judge(event.message);
+    if (guarded?.verdict === "stale") return "stale";
+    if (guarded?.verdict === "gap") return hold(event, guarded.aggregate);
+    await handle(current, attempt);
+    if (current.behind !== undefined) return hold(event, current.behind);
+    if (current.verdict === "stale") return "stale";
+    if (guarded?.advance() === true) filled.add(guarded.aggregate);
+    return "executed";
+  }
+
+  return {
+    session,
+    filled,
+    apply,
+    prepare: (events) => guard.lock(events),
+    later: (...given) => void calls.push(...given),
+    commit: () => session.commit(...calls, ...guard.calls()),
+  };
+}
+
+/** Begins the names of aggregates that a handler guards itself, with `applyIfNewer`. */
+export const ownAggregate = "own:";
+
+/** The handler of a type, or of all others; a type named like a member of every object has none. */
+export function handlerOf<Tx>({ handlers }: Internals<Tx>, type: string): EventHandler<Tx> | undefined {
+  return Object.hasOwn(handlers, type) ? handlers[type] : handlers["*"];
+}
+
+/** Why an event is parked. */
+export interface Parking {
+  readonly reason: "poison" | "follower" | "gap";
+  readonly error?: string;
+  readonly aggregate?: string;
+}
+
+/** Stores an event to be applied later. */
+export function parkEventCall<Tx>(inbox: Internals<Tx>, event: Incoming, parking: Parking): Call {
+  const { reason, error = null, aggregate = null } = parking;
+  return consumerCall(inbox, "inbox-park-event", ...columnsOf(event), reason, error, aggregate);
+}

@@ -1,0 +1,3 @@
+export { fromKafkaJs } from "./kafka/kafkajs/client.ts";
+export type { KafkaJsOptions } from "./kafka/kafkajs/client.ts";
+export type { KafkaJs } from "./kafka/kafkajs/structure.ts";

@@ -1,0 +1,2 @@
+-- $1 consumer, $2 event id
+delete from :"schema".dead_letter where consumer_name = $1 and event_id = $2

@@ -1,0 +1,10 @@
+export { webhook } from "./webhook/webhook.ts";
+export type { Webhook, WebhookContext } from "./webhook/webhook.ts";
+export type { WebhookOptions } from "./webhook/options.ts";
+export type { WebhookAnswer } from "./webhook/answer.ts";
+export type { WebhookDelivery } from "./webhook/receive.ts";
+export { standardWebhooks } from "./webhook/standard-webhooks.ts";
+export type { StandardWebhooksOptions } from "./webhook/standard-webhooks.ts";
+export { stripe } from "./webhook/stripe.ts";
+export type { Secrets } from "./webhook/signatures.ts";
+export type { SignatureOptions, SignedRequest, Verified, WebhookVerifier } from "./webhook/verifier.ts";

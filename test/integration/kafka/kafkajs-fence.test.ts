@@ -1,0 +1,4 @@
+import { kafkaJsBinding } from "./support/clients.ts";
+import { describeFence } from "./support/fence-contract.ts";
+
+describeFence(kafkaJsBinding);

@@ -1,0 +1,4 @@
+import { kafkaJsBinding } from "./support/clients.ts";
+import { describePublisher } from "./support/publisher-contract.ts";
+
+describePublisher(kafkaJsBinding);
