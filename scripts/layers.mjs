@@ -6,7 +6,22 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** The entries of the package, which is all that `cli` and `console` may use. */
-const publicEntries = ["index", "pg", "http", "fastify", "express", "hono", "fetch", "node"];
+const publicEntries = [
+  "index",
+  "pg",
+  "http",
+  "fastify",
+  "express",
+  "hono",
+  "fetch",
+  "node",
+  "kafka",
+  "kafkajs",
+  "platformatic",
+  "confluent",
+  "webhook",
+  "client",
+];
 
 /**
  * Which layers each layer may import beside itself. A layer is the first folder below `src`, or a file there.
@@ -17,18 +32,28 @@ const layers = {
   internal: ["errors"],
   core: ["errors", "internal"],
   postgres: ["errors", "internal", "core"],
-  http: ["errors", "internal", "core"],
+  outbox: ["errors", "internal", "core", "postgres"],
+  inbox: ["errors", "internal", "core", "postgres", "outbox"],
+  effects: ["errors", "internal", "core", "postgres"],
+  saga: ["errors", "internal", "core", "postgres", "outbox", "effects"],
+  http: ["errors", "internal", "core", "postgres", "effects"],
+  webhook: ["errors", "internal", "core", "postgres", "inbox", "http"],
+  kafka: ["errors", "internal", "core", "postgres", "inbox"],
+  kafkajs: ["errors", "internal", "core", "kafka"],
+  platformatic: ["errors", "internal", "core", "kafka"],
+  confluent: ["errors", "internal", "core", "kafka"],
+  client: ["errors", "internal"],
   maintenance: ["errors", "internal", "core", "postgres"],
   pg: ["errors", "internal", "core", "postgres"],
-  index: ["errors", "internal", "core", "postgres", "maintenance"],
-  fastify: ["errors", "internal", "core", "http"],
-  express: ["errors", "internal", "core", "http"],
-  hono: ["errors", "internal", "core", "http"],
-  fetch: ["errors", "internal", "core", "http"],
-  node: ["errors", "internal", "core", "http"],
+  index: ["errors", "internal", "core", "postgres", "maintenance", "outbox", "inbox", "effects", "saga"],
+  fastify: ["errors", "internal", "core", "http", "effects"],
+  express: ["errors", "internal", "core", "http", "effects"],
+  hono: ["errors", "internal", "core", "http", "effects"],
+  fetch: ["errors", "internal", "core", "http", "effects"],
+  node: ["errors", "internal", "core", "http", "effects"],
   cli: publicEntries,
   console: publicEntries,
-  testing: [...publicEntries, "errors", "internal", "core", "postgres", "maintenance"],
+  testing: [...publicEntries, "errors", "internal", "core", "postgres", "maintenance", "outbox", "inbox", "effects", "saga"],
 };
 
 /** Inside the service: the core knows no adapter, and nothing that does I/O. */

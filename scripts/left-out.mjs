@@ -1,3 +1,4 @@
+import { findChromium } from "./chromium.mjs";
 import { whyNoKafka } from "./kafka/provide.mjs";
 import { findPgBouncer } from "./pgbouncer.mjs";
 
@@ -13,6 +14,9 @@ export function leftOut() {
   }
   const why = whyNoKafka();
   if (why !== undefined) lines.push(`left out: the tests on Kafka (${why}; or give KAFKA_BROKERS)`);
+  if (!findChromium()) {
+    lines.push("left out: the client in a browser (no chromium here; Debian has a package)");
+  }
   if (process.getuid?.() !== 0) {
     lines.push("not for this user: the test of a folder that only root may enter");
   }

@@ -213,6 +213,34 @@ export const errorCatalogue = {
     retryable: true,
     message: "the event could not be handled and nothing was committed: send it again",
   },
+  attempt_lost: {
+    retryable: true,
+    message: "another attempt has taken the operation over: stop, its answer counts",
+  },
+  effect_name_reused: {
+    retryable: false,
+    message: "two effects or phases of one operation have one name: the name is part of the derived key, so give each its own",
+  },
+  effect_in_transaction: {
+    retryable: false,
+    message: "an effect was started while the final transaction is open: make every call before `transaction(work)`",
+  },
+  effect_refused: {
+    retryable: false,
+    message: "the other system refused the effect: read `refusal` of the error's details",
+  },
+  client_retry_refused: {
+    retryable: false,
+    message: "a POST or PATCH without a key failed and may have taken effect: give `operation` or `key` to have it retried",
+  },
+  client_operation_in_doubt: {
+    retryable: true,
+    message: "the operation got no final answer yet: repeat it as it was, its key is kept",
+  },
+  client_operation_changed: {
+    retryable: false,
+    message: "this operation has a key already, for another request: repeat that one, or call forget(operation) when it is settled",
+  },
 } as const;
 
 /** A code of {@link errorCatalogue}. */

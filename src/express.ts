@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from "express";
 
 import type { Once } from "./core/run-once.ts";
+import type { OnceWithEffects } from "./effects/execution.ts";
 import { answerOfProblem } from "./http/answer.ts";
 import { bodyHeadersOf, givenCommand, isParsedToObject, parsedCommand } from "./http/command.ts";
 import type { BodyHeaders } from "./http/command.ts";
@@ -11,8 +12,8 @@ import { gatedExchange, sendOwn } from "./http/gated-exchange.ts";
 import { copyOfInput } from "./http/input.ts";
 import { keyOfNode, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
-import { checkBinding, routeOf, scopeOf } from "./http/route.ts";
-import type { IdempotencyOptions, OptionalOnce, Route, RouteOptions } from "./http/route.ts";
+import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
+import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, Route, RouteOptions } from "./http/route.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 
@@ -34,6 +35,11 @@ export interface ExpressIdempotent<Tx> {
     options: ExpressRouteOptions,
     handler: (req: Req, res: Res, once: Once<Tx>) => unknown,
   ): ExpressHandler<Req, Res>;
+  /** For a handler that calls other systems: `effect`, `phase` and `transaction` instead of `tx`. */
+  withEffects<Req extends Request = Request, Res extends Response = Response>(
+    options: EffectsRouteOptions<ExpressRouteOptions>,
+    handler: (req: Req, res: Res, once: OnceWithEffects<Tx>) => unknown,
+  ): ExpressHandler<Req, Res>;
 }
 
 /**
@@ -45,18 +51,18 @@ export interface ExpressIdempotent<Tx> {
  */
 export function idempotency<Tx>(binding: ExpressIdempotencyOptions<Tx>): ExpressIdempotent<Tx> {
   checkBinding(binding);
-  const idempotent = (
-    options: ExpressRouteOptions,
+  const protect = (
+    route: Route<Tx>,
+    command: ExpressRouteOptions["command"],
     handler: AnyHandler,
   ): ExpressHandler<Request, Response> => {
-    const route = routeOf(binding, options);
     return async (req, res, next) => {
       let handed = false;
       const handOver = (error: unknown): void => {
         handed = true;
         next(error);
       };
-      const incoming = incomingOf(req, binding.scope, options.command);
+      const incoming = incomingOf(req, binding.scope, command);
       try {
         await serve(route, incoming, exchangeOf({ route, req, res, handler, handOver }));
       } catch (error) {
@@ -64,7 +70,11 @@ export function idempotency<Tx>(binding: ExpressIdempotencyOptions<Tx>): Express
       }
     };
   };
-  return idempotent as ExpressIdempotent<Tx>;
+  const idempotent = (options: ExpressRouteOptions, handler: AnyHandler): unknown =>
+    protect(routeOf(binding, options), options.command, handler);
+  const withEffects = (options: EffectsRouteOptions<ExpressRouteOptions>, handler: AnyHandler): unknown =>
+    protect(effectsRouteOf(binding, options), options.command, handler);
+  return Object.assign(idempotent, { withEffects }) as ExpressIdempotent<Tx>;
 }
 
 // The handler's own types of request and response are those of its route, which Express vouches for.

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 import type { Once } from "./core/run-once.ts";
+import type { OnceWithEffects } from "./effects/execution.ts";
 import { answerOfProblem } from "./http/answer.ts";
 import { bodyHeadersOf, givenCommand, parsedCommand } from "./http/command.ts";
 import { serve } from "./http/engine.ts";
@@ -9,8 +10,8 @@ import { fastifyExchange } from "./http/fastify-exchange.ts";
 import { grouped } from "./http/headers.ts";
 import { keyOfNode, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
-import { checkBinding, routeOf, scopeOf } from "./http/route.ts";
-import type { IdempotencyOptions, OptionalOnce, RouteOptions } from "./http/route.ts";
+import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
+import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, Route, RouteOptions } from "./http/route.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 
@@ -32,6 +33,11 @@ export interface FastifyIdempotent<Tx> {
     options: FastifyRouteOptions,
     handler: (this: FastifyInstance, request: Req, reply: Rep, once: Once<Tx>) => unknown,
   ): FastifyHandler<Req, Rep>;
+  /** For a handler that calls other systems: `effect`, `phase` and `transaction` instead of `tx`. */
+  withEffects<Req = FastifyRequest, Rep = FastifyReply>(
+    options: EffectsRouteOptions<FastifyRouteOptions>,
+    handler: (this: FastifyInstance, request: Req, reply: Rep, once: OnceWithEffects<Tx>) => unknown,
+  ): FastifyHandler<Req, Rep>;
 }
 
 // The handler's own types of request and reply are those of its route, which Fastify vouches for.
@@ -46,11 +52,11 @@ type AnyHandler = (this: FastifyInstance, request: never, reply: never, once: ne
  */
 export function idempotency<Tx>(binding: FastifyIdempotencyOptions<Tx>): FastifyIdempotent<Tx> {
   checkBinding(binding);
-  const idempotent = (
-    options: FastifyRouteOptions,
+  const protect = (
+    route: Route<Tx>,
+    command: FastifyRouteOptions["command"],
     handler: AnyHandler,
   ): FastifyHandler<FastifyRequest, FastifyReply> => {
-    const route = routeOf(binding, options);
     return function protectedHandler(request, reply) {
       return new Promise((resolve, reject) => {
         const exchange = fastifyExchange<Tx>({
@@ -61,11 +67,15 @@ export function idempotency<Tx>(binding: FastifyIdempotencyOptions<Tx>): Fastify
           invoke: (once) => handler.call(this, request as never, reply as never, once as never),
         });
         // After `reject` has handed an error over, the engine goes on; its own end changes nothing any more.
-        serve(route, incomingOf(request, binding.scope, options.command), exchange).then(resolve, reject);
+        serve(route, incomingOf(request, binding.scope, command), exchange).then(resolve, reject);
       });
     };
   };
-  return idempotent as FastifyIdempotent<Tx>;
+  const idempotent = (options: FastifyRouteOptions, handler: AnyHandler): unknown =>
+    protect(routeOf(binding, options), options.command, handler);
+  const withEffects = (options: EffectsRouteOptions<FastifyRouteOptions>, handler: AnyHandler): unknown =>
+    protect(effectsRouteOf(binding, options), options.command, handler);
+  return Object.assign(idempotent, { withEffects }) as FastifyIdempotent<Tx>;
 }
 
 function incomingOf(

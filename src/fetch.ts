@@ -1,5 +1,6 @@
 import type { Command } from "./core/fingerprint.ts";
 import type { Once } from "./core/run-once.ts";
+import type { OnceWithEffects } from "./effects/execution.ts";
 import { IdemkitError } from "./errors.ts";
 import { answerOfProblem } from "./http/answer.ts";
 import { bytesCommand, givenCommand } from "./http/command.ts";
@@ -8,8 +9,8 @@ import { serve } from "./http/engine.ts";
 import type { Exchange, Incoming } from "./http/exchange.ts";
 import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
-import { checkBinding, routeOf, scopeOf } from "./http/route.ts";
-import type { IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
+import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
+import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
 import { bytesOf, captureOf, checkAnnouncedLength, ownResponse, responseOf } from "./http/web.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
@@ -32,6 +33,11 @@ export interface FetchIdempotent<Tx> {
     options: FetchRouteOptions,
     handler: (request: Request, once: Once<Tx>) => Response | Promise<Response>,
   ): FetchHandler;
+  /** For a handler that calls other systems: `effect`, `phase` and `transaction` instead of `tx`. */
+  withEffects(
+    options: EffectsRouteOptions<FetchRouteOptions>,
+    handler: (request: Request, once: OnceWithEffects<Tx>) => Response | Promise<Response>,
+  ): FetchHandler;
 }
 
 /**
@@ -44,14 +50,22 @@ export interface FetchIdempotent<Tx> {
  */
 export function idempotency<Tx>(binding: FetchIdempotencyOptions<Tx>): FetchIdempotent<Tx> {
   checkBinding(binding);
-  const idempotent = (options: FetchRouteOptions, handler: AnyHandler): FetchHandler => {
-    const route = routeOf(binding, options, ["maxRequestBytes"]);
+  const protect = (
+    route: Route<Tx>,
+    command: FetchRouteOptions["command"],
+    handler: AnyHandler,
+  ): FetchHandler => {
     return (request) => {
-      const input = inputOf(request, route, options.command);
+      const input = inputOf(request, route, command);
       return serve(route, incomingOf(request, binding.scope, input), exchangeOf<Tx>(route, input, handler));
     };
   };
-  return idempotent as FetchIdempotent<Tx>;
+  const own = ["maxRequestBytes"];
+  const idempotent = (options: FetchRouteOptions, handler: AnyHandler): unknown =>
+    protect(routeOf(binding, options, own), options.command, handler);
+  const withEffects = (options: EffectsRouteOptions<FetchRouteOptions>, handler: AnyHandler): unknown =>
+    protect(effectsRouteOf(binding, options, own), options.command, handler);
+  return Object.assign(idempotent, { withEffects }) as FetchIdempotent<Tx>;
 }
 
 type AnyHandler = (request: Request, once: never) => Response | Promise<Response>;

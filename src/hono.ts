@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 
 import type { Command } from "./core/fingerprint.ts";
 import type { Once } from "./core/run-once.ts";
+import type { OnceWithEffects } from "./effects/execution.ts";
 import { IdemkitError } from "./errors.ts";
 import { answerOfProblem } from "./http/answer.ts";
 import { bytesCommand, givenCommand, isJson } from "./http/command.ts";
@@ -11,8 +12,8 @@ import type { Incoming } from "./http/exchange.ts";
 import { honoExchange } from "./http/hono-exchange.ts";
 import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
-import { checkBinding, routeOf, scopeOf } from "./http/route.ts";
-import type { IdempotencyOptions, OptionalOnce, ReadingRouteOptions } from "./http/route.ts";
+import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
+import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
 import { checkAnnouncedLength, ownResponse } from "./http/web.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
@@ -28,6 +29,10 @@ export interface HonoIdempotent<Tx> {
     options: HonoRouteOptions & { readonly key: "optional" },
   ): MiddlewareHandler<{ Variables: { once: OptionalOnce<Tx> } }>;
   (options: HonoRouteOptions): MiddlewareHandler<{ Variables: { once: Once<Tx> } }>;
+  /** For handlers that call other systems: `c.var.once` has `effect`, `phase` and `transaction` instead of `tx`. */
+  withEffects(
+    options: EffectsRouteOptions<HonoRouteOptions>,
+  ): MiddlewareHandler<{ Variables: { once: OnceWithEffects<Tx> } }>;
 }
 
 /**
@@ -38,16 +43,19 @@ export interface HonoIdempotent<Tx> {
  */
 export function idempotency<Tx>(binding: HonoIdempotencyOptions<Tx>): HonoIdempotent<Tx> {
   checkBinding(binding);
-  const idempotent = (options: HonoRouteOptions): MiddlewareHandler => {
-    const route = routeOf(binding, options, ["maxRequestBytes"]);
+  const protect = (route: Route<Tx>, command: HonoRouteOptions["command"]): MiddlewareHandler => {
     return async function idempotentRoute(c, next) {
       const incoming = incomingOf(c, binding.scope, () =>
-        commandOfContext(c, options.command, route.maxRequestBytes),
+        commandOfContext(c, command, route.maxRequestBytes),
       );
       await serve(route, incoming, honoExchange<Tx>(route, c, next));
     };
   };
-  return idempotent as HonoIdempotent<Tx>;
+  const own = ["maxRequestBytes"];
+  const idempotent = (options: HonoRouteOptions): unknown => protect(routeOf(binding, options, own), options.command);
+  const withEffects = (options: EffectsRouteOptions<HonoRouteOptions>): unknown =>
+    protect(effectsRouteOf(binding, options, own), options.command);
+  return Object.assign(idempotent, { withEffects }) as HonoIdempotent<Tx>;
 }
 
 function incomingOf(

@@ -53,3 +53,34 @@ export { deadLetterHeaders } from "./inbox/dead-letter-calls.ts";
 export { derivedEventId } from "./inbox/event-id.ts";
 export { deadLetters, discardDeadLetter, parkedInboxKeys } from "./inbox/operate.ts";
 export type { DeadLetter, ListOptions, ParkedInboxKey } from "./inbox/operate.ts";
+export { absent, done, unknown } from "./effects/effect.ts";
+export type { Effect, EffectCall, EffectOptions, Recovered } from "./effects/effect.ts";
+export type { Phases } from "./effects/phases.ts";
+export { withEffects } from "./effects/with-effects.ts";
+export type { EffectsOptions, KeyedCommand, OperationWithEffects } from "./effects/with-effects.ts";
+export type { LeaseOptions, OnceWithEffects } from "./effects/execution.ts";
+export { startRescuer } from "./effects/rescuer.ts";
+export type { RescuerOptions } from "./effects/rescuer.ts";
+export { listUnfinished, resolveEffect } from "./effects/unfinished.ts";
+export type { Resolution, Unfinished } from "./effects/unfinished.ts";
+export { defineSaga, localStep, messageStep, step } from "./saga/definition.ts";
+export type {
+  EffectStepOptions,
+  LocalStepOptions,
+  MessageStepOptions,
+  RetryPolicy,
+  SagaDefinition,
+  SagaStep,
+  StepContext,
+} from "./saga/definition.ts";
+export type { Direction, SagaState } from "./saga/plan.ts";
+export { startSagas } from "./saga/saga-runner.ts";
+export type { SagasOptions } from "./saga/saga-runner.ts";
+export { participate, replyToSaga, sagaStatus, startSaga } from "./saga/start-saga.ts";
+export type {
+  Participated,
+  Participation,
+  SagaReply,
+  SagaStatus,
+  StartSagaOptions,
+} from "./saga/start-saga.ts";

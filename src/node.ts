@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 
 import type { Once } from "./core/run-once.ts";
+import type { OnceWithEffects } from "./effects/execution.ts";
 import { answerOfProblem } from "./http/answer.ts";
 import { givenCommand } from "./http/command.ts";
 import type { GivenCommand } from "./http/command.ts";
@@ -12,8 +13,8 @@ import { keyOfNode, required } from "./http/key.ts";
 import { nodeBody } from "./http/node-body.ts";
 import type { NodeBody } from "./http/node-body.ts";
 import { problemOf } from "./http/problem.ts";
-import { checkBinding, routeOf, scopeOf } from "./http/route.ts";
-import type { IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
+import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
+import type { EffectsRouteOptions, HandlerOnce, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 
@@ -56,6 +57,11 @@ export interface NodeIdempotent<Tx> {
     options: NodeRouteOptions,
     handler: (req: Req, res: Res, once: Once<Tx> & ReadBody) => unknown,
   ): NodeHandler<Req, Res>;
+  /** For a handler that calls other systems: `effect`, `phase` and `transaction` instead of `tx`. */
+  withEffects<Req extends NodeRequest = IncomingMessage, Res extends NodeResponse = ServerResponse>(
+    options: EffectsRouteOptions<NodeRouteOptions>,
+    handler: (req: Req, res: Res, once: OnceWithEffects<Tx> & ReadBody) => unknown,
+  ): NodeHandler<Req, Res>;
 }
 
 type AnyHandler = (req: never, res: never, once: never) => unknown;
@@ -69,15 +75,15 @@ type AnyHandler = (req: never, res: never, once: never) => unknown;
 export function idempotency<Tx>(binding: NodeIdempotencyOptions<Tx>): NodeIdempotent<Tx> {
   checkBinding(binding, ["onError"]);
   const renderError = errorRenderer(binding.onError);
-  const idempotent = (
-    options: NodeRouteOptions,
+  const protect = (
+    route: Route<Tx>,
+    command: NodeRouteOptions["command"],
     handler: AnyHandler,
   ): NodeHandler<IncomingMessage, ServerResponse> => {
-    const route = routeOf(binding, options, ["maxRequestBytes"]);
     return async (req, res) => {
       const body = nodeBody(req, route.maxRequestBytes);
-      const incoming = incomingOf(req, binding.scope, options.command, body);
-      const invoke = (once: OptionalOnce<Tx>): unknown =>
+      const incoming = incomingOf(req, binding.scope, command, body);
+      const invoke = (once: HandlerOnce<Tx>): unknown =>
         handler(req as never, res as never, withBody(once, body.next()) as never);
       const handOver = (error: unknown): void => void renderError(error, req, res);
       try {
@@ -87,18 +93,23 @@ export function idempotency<Tx>(binding: NodeIdempotencyOptions<Tx>): NodeIdempo
       }
     };
   };
-  return idempotent as NodeIdempotent<Tx>;
+  const own = ["maxRequestBytes"];
+  const idempotent = (options: NodeRouteOptions, handler: AnyHandler): unknown =>
+    protect(routeOf(binding, options, own), options.command, handler);
+  const withEffects = (options: EffectsRouteOptions<NodeRouteOptions>, handler: AnyHandler): unknown =>
+    protect(effectsRouteOf(binding, options, own), options.command, handler);
+  return Object.assign(idempotent, { withEffects }) as NodeIdempotent<Tx>;
 }
 
-function withBody<Tx>(once: OptionalOnce<Tx>, body: unknown): OptionalOnce<Tx> & ReadBody {
-  return Object.defineProperties(once, { body: { value: body, enumerable: true } }) as OptionalOnce<Tx> &
+function withBody<Tx>(once: HandlerOnce<Tx>, body: unknown): HandlerOnce<Tx> & ReadBody {
+  return Object.defineProperties(once, { body: { value: body, enumerable: true } }) as HandlerOnce<Tx> &
     ReadBody;
 }
 
 interface Served<Tx> {
   readonly route: Route<Tx>;
   readonly res: ServerResponse;
-  invoke(once: OptionalOnce<Tx>): unknown;
+  invoke(once: HandlerOnce<Tx>): unknown;
   handOver(error: unknown): void;
 }
 

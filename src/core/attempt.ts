@@ -1,5 +1,5 @@
 import { IdemkitError } from "../errors.ts";
-import { backoffMs } from "../internal/runtime.ts";
+import { backoffMs } from "../internal/backoff.ts";
 import type { Completion, Executed, Execution } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
 import { withSignal } from "./lazy-signal.ts";
@@ -59,6 +59,8 @@ async function takeUp<Tx>(
       return { again: true, cause, elsewhere: true };
     case "found":
       return settle(claim.record, execution.fingerprint, settings.operationId);
+    case "uncertain": // of another mode, after a change of the operation's mode between two deployments
+      return { outcome: "uncertain", operationId: claim.operationId };
     case "claimed":
       if (execution.canRunAgain?.() !== false) return runOn(execution, settings, claim.attempt);
       await claim.attempt.rollback();

@@ -1,50 +1,76 @@
 import { IdemkitError } from "../errors.ts";
 import { runClaimed, settle, unavailable } from "./attempt.ts";
-import type { Executed, Execution } from "./execution.ts";
+import type { CallOf, Executed, Execution, Protocol } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
 import { checkIdentity, identityText } from "./identity.ts";
 import { inProcessOf } from "./in-process.ts";
 import type { InProcess, SharedClaim } from "./in-process.ts";
-import type { AttemptSettings, Claim } from "./ports.ts";
+import type { Attempt, AttemptSettings, Claimed, Unclaimed } from "./ports.ts";
 import { waiter } from "./waiter.ts";
 
 /**
- * Executes an operation once: claims it, runs the handler, finishes; or answers what is known of it already.
- *
- * The order of the questions follows from I6: what this process knows costs nothing, one read or claim at a time goes to
- * the database for an identity, and nobody holds a connection while waiting.
+ * Executes an operation of the atomic mode once.
  * @throws IdemkitError `idempotency_unavailable`, the errors of {@link checkIdentity}, and what the handler threw where
  * nothing renders it.
  */
-export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
-  checkIdentity(execution.identity);
-  const known = inProcessOf(execution.database);
-  const identity = identityText(execution.identity);
-  const waits = waiter(execution, known, identity);
+export function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
+  const { database, identity } = execution;
+  const settingsFor = (operationId: string): AttemptSettings => ({ ...execution.settings, operationId });
+  return executeBy(execution, {
+    find: () => database.records.find(identity),
+    claim: (operationId) => database.records.claim(identity, settingsFor(operationId)),
+    run: (attempt: Attempt<Tx>, operationId) => runClaimed(execution, settingsFor(operationId), attempt),
+  });
+}
+
+/**
+ * Claims an operation and runs it, or answers what is known of it already.
+ *
+ * The order of the questions follows from I6: what this process knows costs nothing, one read or claim at a time goes to
+ * the database for an identity, and nobody holds a connection while waiting.
+ */
+export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>): Promise<Executed> {
+  checkIdentity(call.identity);
+  const known = inProcessOf(call.database);
+  const identity = identityText(call.identity);
+  const waits = waiter(call, known, identity);
   for (;;) {
     const running = known.running.get(identity);
     if (running !== undefined) {
-      if (!sameFingerprint(running.fingerprint, execution.fingerprint)) return { outcome: "mismatch" };
+      if (!sameFingerprint(running.fingerprint, call.fingerprint)) return { outcome: "mismatch" };
       if (!(await waits.until(running.settled))) return { outcome: "in-progress" };
       continue;
     }
     const shared = known.claiming.get(identity);
-    const claim = await (shared ?? lead(execution, known, identity));
-    if (claim.claim === "found") return settle(claim.record, execution.fingerprint);
+    const claim = await (shared ?? lead(call, protocol, known, identity));
     if (claim.claim === "own") return claim.ended();
-    if (claim.claim === "locked" && !(await waits.poll())) return { outcome: "in-progress" };
+    if (claim.claim === "claimed") continue;
+    const told = answerTo(claim, call.fingerprint);
+    if (told !== undefined) return told;
+    if (!(await waits.poll())) return { outcome: "in-progress" };
   }
+}
+
+/** What an operation that somebody else has, or had, means for this call; nothing where waiting may help. */
+function answerTo(claim: Unclaimed, fingerprint: Uint8Array): Executed | undefined {
+  if (claim.claim === "found") return settle(claim.record, fingerprint);
+  if (claim.fingerprint !== undefined && !sameFingerprint(claim.fingerprint, fingerprint)) return { outcome: "mismatch" };
+  return claim.claim === "uncertain" ? { outcome: "uncertain", operationId: claim.operationId } : undefined;
 }
 
 type OwnClaim = SharedClaim | { readonly claim: "own"; ended(): Promise<Executed> };
 
 /** Makes the one claim of this process for an identity, which duplicates that arrive meanwhile share. */
-async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: string): Promise<OwnClaim> {
-  const operationId = execution.runtime.newId();
-  const settings: AttemptSettings = { ...execution.settings, operationId };
-  const claiming = claimed(execution, settings, known.finished.has(identity));
+async function lead<Tx, A>(
+  call: CallOf<Tx>,
+  protocol: Protocol<A>,
+  known: InProcess,
+  identity: string,
+): Promise<OwnClaim> {
+  const operationId = call.runtime.newId();
+  const claiming = claimed(call, protocol, operationId, known.finished.has(identity));
   known.claiming.set(identity, claiming);
-  let claim: Claim<Tx>;
+  let claim: Claimed<A>;
   try {
     claim = await claiming;
   } finally {
@@ -53,25 +79,22 @@ async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: st
   if (claim.claim === "found") known.finished.add(identity);
   if (claim.claim !== "claimed") return claim;
   const { attempt } = claim;
-  const run = registered(known, identity, { fingerprint: execution.fingerprint, operationId });
-  return { claim: "own", ended: () => run(() => runClaimed(execution, settings, attempt)) };
+  const run = registered(known, identity, { fingerprint: call.fingerprint, operationId });
+  return { claim: "own", ended: () => run(() => protocol.run(attempt, operationId)) };
 }
 
 /** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */
 const maxClaims = 5;
 
-async function claimed<Tx>(
-  execution: Execution<Tx>,
-  settings: AttemptSettings,
+async function claimed<Tx, A>(
+  { database }: CallOf<Tx>,
+  protocol: Protocol<A>,
+  operationId: string,
   likely: boolean,
-): Promise<Claim<Tx>> {
-  const { database, identity } = execution;
+): Promise<Claimed<A>> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const record = likely ? await database.records.find(identity) : undefined;
-      return record === undefined
-        ? await database.records.claim(identity, settings)
-        : { claim: "found", record };
+      return (likely ? await protocol.find() : undefined) ?? (await protocol.claim(operationId));
     } catch (error) {
       const kind = database.classify(error);
       if (kind === "retry" && tries < maxClaims) continue;

@@ -1,5 +1,14 @@
 import type { Runtime } from "../internal/runtime.ts";
-import type { Answer, Database, Identity, Isolation, OperationRecord, StoredDisposition } from "./ports.ts";
+import type {
+  Answer,
+  Claimed,
+  Database,
+  Identity,
+  Isolation,
+  OperationRecord,
+  StoredDisposition,
+  Unclaimed,
+} from "./ports.ts";
 
 /** Bounds of one execution, resolved: every unit is milliseconds. */
 export interface ExecutionSettings {
@@ -29,13 +38,25 @@ export type Completion =
   | { readonly disposition: StoredDisposition; readonly answer: Answer }
   | { readonly disposition: "discard" };
 
-/** One call of an operation, ready to be executed. */
-export interface Execution<Tx> {
+/** One call of an operation, whichever mode executes it. */
+export interface CallOf<Tx> {
   readonly database: Database<Tx>;
   readonly identity: Identity;
   readonly fingerprint: Uint8Array;
   readonly settings: ExecutionSettings;
   readonly runtime: Runtime;
+}
+
+/** How a mode of execution claims an operation, and runs what it has claimed. */
+export interface Protocol<A> {
+  /** One read, for a call that is likely a repeat. */
+  find(): Promise<Unclaimed | undefined>;
+  claim(operationId: string): Promise<Claimed<A>>;
+  run(attempt: A, operationId: string): Promise<Executed>;
+}
+
+/** One call of an operation in the atomic mode, ready to be executed. */
+export interface Execution<Tx> extends CallOf<Tx> {
   /** Runs the handler; may be called more than once, each time on a fresh transaction. */
   run(context: RunContext<Tx>): Promise<Completion>;
   /** Turns a thrown error into an answer; without it the error is thrown on. Called after the roll-back. */
@@ -54,4 +75,5 @@ export type Executed =
   | { readonly outcome: "executed"; readonly disposition: "discard"; readonly operationId: string }
   | { readonly outcome: "replayed"; readonly record: OperationRecord }
   | { readonly outcome: "in-progress" }
-  | { readonly outcome: "mismatch" };
+  | { readonly outcome: "mismatch" }
+  | { readonly outcome: "uncertain"; readonly operationId: string };

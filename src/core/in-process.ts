@@ -1,4 +1,4 @@
-import type { Claim, Database } from "./ports.ts";
+import type { Database, Unclaimed } from "./ports.ts";
 
 /**
  * What this process itself knows of operations that run in it. It decides nothing (PROTOCOLS section 1: the asserting
@@ -15,7 +15,7 @@ export interface Running {
 }
 
 /** A claim as duplicates see it: the attempt itself stays with the call that made the claim. */
-export type SharedClaim = Exclude<Claim<unknown>, { claim: "claimed" }> | { readonly claim: "claimed" };
+export type SharedClaim = Unclaimed | { readonly claim: "claimed" };
 
 /** The registry of one database object. */
 export interface InProcess {

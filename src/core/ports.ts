@@ -62,16 +62,24 @@ export interface Attempt<Tx> {
   rollback(): Promise<void>;
 }
 
-/** The answer to a claim. `locked`: another process runs the operation, and no connection is held. */
-export type Claim<Tx> =
-  | { readonly claim: "claimed"; readonly attempt: Attempt<Tx> }
+/** The answer to a claim that did not get the operation; no connection is held. */
+export type Unclaimed =
   | { readonly claim: "found"; readonly record: OperationRecord }
-  | { readonly claim: "locked" };
+  /** Another process runs it; the running command's fingerprint is there where the mode can see it. */
+  | { readonly claim: "locked"; readonly fingerprint?: Uint8Array }
+  /** Nobody knows whether a call to another system took effect. */
+  | { readonly claim: "uncertain"; readonly operationId: string; readonly fingerprint: Uint8Array };
+
+/** The answer to a claim, `A` being what the one attempt that got it goes on with. */
+export type Claimed<A> = { readonly claim: "claimed"; readonly attempt: A } | Unclaimed;
+
+/** The answer to a claim of the atomic mode. */
+export type Claim<Tx> = Claimed<Attempt<Tx>>;
 
 /** The statements of PROTOCOLS: look-up, claim with finish, and a refusal in a transaction of its own. */
 export interface RecordStore<Tx> {
   /** One autocommit read of a live record. */
-  find(identity: Identity): Promise<OperationRecord | undefined>;
+  find(identity: Identity): Promise<Unclaimed | undefined>;
   claim(identity: Identity, settings: AttemptSettings): Promise<Claim<Tx>>;
   refuse(
     identity: Identity,

@@ -3,15 +3,16 @@ import { systemRuntime } from "../internal/runtime.ts";
 import { jsonCodec } from "./codec.ts";
 import type { Codec, Stored } from "./codec.ts";
 import { execute } from "./execute.ts";
-import type { Completion, Executed, RunContext } from "./execution.ts";
+import type { Completion, RunContext } from "./execution.ts";
 import { commandOf, fingerprintOf } from "./fingerprint.ts";
 import { checkIdentity } from "./identity.ts";
 import { sharingSignal } from "./lazy-signal.ts";
 import { operationOptionNames, settingsOf } from "./operation.ts";
 import type { OperationOptions } from "./operation.ts";
-import { isRefusal } from "./outcome.ts";
-import type { Finished, Outcome } from "./outcome.ts";
-import type { Answer, Database, OperationRecord } from "./ports.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Database } from "./ports.ts";
+import { handled, outcomeOf } from "./values.ts";
+import type { Discarded } from "./values.ts";
 
 /** What a handler is given last: its transaction, and what identifies the operation. */
 export interface Once<Tx> {
@@ -75,7 +76,7 @@ export async function runOnce<Tx, T, S>(
   const fingerprint = fingerprintOf(commandOf(command.command));
   const discarded: Discarded<S | Stored<T>> = {};
   const run = (context: RunContext<Tx>): Promise<Completion> =>
-    runHandler(handler, codec, context, discarded);
+    handled((notFinal) => handler(onceOf(context, notFinal)), codec, discarded);
   const ended = await execute({ database, identity, fingerprint, settings, runtime: systemRuntime, run });
   return outcomeOf(ended, codec, discarded);
 }
@@ -91,56 +92,8 @@ function checked(command: Command): ReturnType<typeof settingsOf> {
   return settingsOf(command);
 }
 
-/** One run's results that are not in a record: what was discarded with `notFinal`. */
-interface Discarded<V> {
-  value?: V;
-}
-
-async function runHandler<Tx, T, V>(
-  handler: (once: Once<Tx>) => Promise<T> | T,
-  codec: Codec<T, V>,
-  context: RunContext<Tx>,
-  discarded: Discarded<V>,
-): Promise<Completion> {
-  let final = true;
-  const notFinal = (): void => {
-    final = false;
-  };
+/** The signal is made when it is first read: sharing it does not make it. */
+function onceOf<Tx>(context: RunContext<Tx>, notFinal: () => void): Once<Tx> {
   const { tx, key, operationId } = context;
-  const once: Once<Tx> = sharingSignal({ tx, key, operationId, notFinal }, context);
-  try {
-    const value = codec.encode(await handler(once));
-    if (final) return { disposition: "keep", answer: answerOf(value) };
-    discarded.value = codec.decode(value);
-    return { disposition: "discard" };
-  } catch (error) {
-    if (!isRefusal(error) || !final) throw error;
-    return { disposition: "refuse", answer: answerOf(json.encode(error.value)) };
-  }
-}
-
-function answerOf(body: Uint8Array): Answer {
-  return { status: null, headers: [], body };
-}
-
-function outcomeOf<V>(ended: Executed, codec: Codec<never, V>, discarded: Discarded<V>): Outcome<V> {
-  switch (ended.outcome) {
-    case "executed":
-      if (ended.disposition !== "discard") return finished("executed", ended.record, codec);
-      return { ...ended, value: discarded.value as V };
-    case "replayed":
-      return finished("replayed", ended.record, codec);
-    case "in-progress":
-    case "mismatch":
-      return ended;
-  }
-}
-
-function finished<O extends "executed" | "replayed", V>(
-  outcome: O,
-  { disposition, operationId, body }: OperationRecord,
-  codec: Codec<never, V>,
-): Finished<O, V, unknown> {
-  if (disposition === "keep") return { outcome, disposition, operationId, value: codec.decode(body) };
-  return { outcome, disposition, operationId, refusal: json.decode(body) };
+  return sharingSignal({ tx, key, operationId, notFinal }, context);
 }

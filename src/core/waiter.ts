@@ -1,4 +1,4 @@
-import type { Execution } from "./execution.ts";
+import type { CallOf } from "./execution.ts";
 import type { InProcess } from "./in-process.ts";
 
 /** Between two looks at an operation that another process runs; jittered, so that waiters spread out. */
@@ -14,7 +14,7 @@ export interface Waiter {
 
 /** A waiter for one call; its time starts now. */
 export function waiter<Tx>(
-  { settings, runtime }: Execution<Tx>,
+  { settings, runtime }: CallOf<Tx>,
   { waiting }: InProcess,
   identity: string,
 ): Waiter {

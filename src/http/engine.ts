@@ -4,8 +4,11 @@ import { fingerprintOf } from "../core/fingerprint.ts";
 import { checkIdentity } from "../core/identity.ts";
 import { sharingSignal } from "../core/lazy-signal.ts";
 import type { Answer, Identity } from "../core/ports.ts";
+import { executeWithEffects } from "../effects/execute-with-effects.ts";
+import type { EffectsContext } from "../effects/execution.ts";
 import { IdemkitError, isIdemkitError } from "../errors.ts";
 import { systemRuntime } from "../internal/runtime.ts";
+import type { PostgresDatabase } from "../postgres/connections.ts";
 import { answerOfProblem, answerOfRecord } from "./answer.ts";
 import type { Capture } from "./answer.ts";
 import { checkMethod, contextOf } from "./command.ts";
@@ -14,7 +17,7 @@ import type { Exchange, Incoming } from "./exchange.ts";
 import { storable } from "./headers.ts";
 import { required } from "./key.ts";
 import { problemOf, problemWithStatus } from "./problem.ts";
-import type { OptionalOnce, OutcomeEvent, Route } from "./route.ts";
+import type { HandlerOnce, OutcomeEvent, Route } from "./route.ts";
 import { isDefinitive, isFailure, statusOf } from "./status.ts";
 import { unrecorded } from "./unrecorded.ts";
 
@@ -49,7 +52,7 @@ export async function serve<Tx, Sent>(
     const identity = identityOf(call, incoming);
     const given = incoming.command();
     const command = given instanceof Promise ? await given : given;
-    const ended = await execute(executionOf(call, identity, fingerprintOf(command, contextOf(incoming))));
+    const ended = await executed(call, executionOf(call, identity, fingerprintOf(command, contextOf(incoming))));
     tell(call, ended);
     return await send(call, ended);
   } catch (error) {
@@ -90,21 +93,34 @@ function executionOf<Tx, Sent>(
   return key === undefined ? unrecorded(execution) : execution;
 }
 
-async function run<Tx, Sent>(call: Call<Tx, Sent>, context: RunContext<Tx>): Promise<Completion> {
+/** In the mode of the route; both have one way to run and to render. */
+function executed<Tx, Sent>(call: Call<Tx, Sent>, execution: Execution<Tx>): Promise<Executed> {
+  const { lease, database } = call.route;
+  if (lease === undefined) return execute(execution);
+  return executeWithEffects({
+    ...execution,
+    database: database as PostgresDatabase<Tx>, // checked when the route was made
+    lease,
+    command: null,
+    run: (context: EffectsContext<Tx>) => runWith(call, (notFinal) => ({ ...context, notFinal })),
+  });
+}
+
+function run<Tx, Sent>(call: Call<Tx, Sent>, context: RunContext<Tx>): Promise<Completion> {
+  const { tx, operationId } = context;
+  return runWith(call, (notFinal) => sharingSignal({ tx, key: call.key, operationId, notFinal }, context));
+}
+
+async function runWith<Tx, Sent>(
+  call: Call<Tx, Sent>,
+  onceOf: (notFinal: () => void) => HandlerOnce<Tx>,
+): Promise<Completion> {
   call.final = true;
-  const capture = await call.exchange.attempt(onceOf(call, context));
+  const capture = await call.exchange.attempt(onceOf(() => void (call.final = false)));
   if (capture.rendered === true) return refused(call, capture);
   call.capture = capture;
   if (!call.final || isFailure(capture.status)) return { disposition: "discard" };
   return { disposition: "keep", answer: await storedAnswer(call, capture) };
-}
-
-function onceOf<Tx, Sent>(call: Call<Tx, Sent>, context: RunContext<Tx>): OptionalOnce<Tx> {
-  const { tx, operationId } = context;
-  const notFinal = (): void => {
-    call.final = false;
-  };
-  return sharingSignal({ tx, key: call.key, operationId, notFinal }, context);
 }
 
 /** Called after the roll-back: the answer is stored where it is definitive. */
@@ -150,6 +166,10 @@ function send<Tx, Sent>(call: Call<Tx, Sent>, ended: Executed): Sent | Promise<S
       return exchange.sendAnswer(answerOfRecord(ended.record, true));
     case "in-progress":
       return exchange.sendAnswer(answerOfProblem(problemOf(new IdemkitError("operation_in_progress"))));
+    case "uncertain": {
+      const details = { operationId: ended.operationId };
+      return exchange.sendAnswer(answerOfProblem(problemOf(new IdemkitError("operation_uncertain", { details }))));
+    }
     case "mismatch": {
       const error = new IdemkitError("idempotency_key_reused");
       return exchange.sendAnswer(answerOfProblem(problemWithStatus(error, route.mismatchStatus)));

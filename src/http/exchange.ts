@@ -1,6 +1,6 @@
 import type { Command } from "../core/fingerprint.ts";
 import type { Capture, OwnAnswer } from "./answer.ts";
-import type { OptionalOnce } from "./route.ts";
+import type { HandlerOnce } from "./route.ts";
 
 /** The facts of a request that decide what it is; read before any I/O but for the body. */
 export interface Incoming {
@@ -20,7 +20,7 @@ export interface Incoming {
  */
 export interface Exchange<Tx, Sent> {
   /** Runs the handler on a fresh capture and fresh input; resolves when its response is complete. */
-  attempt(once: OptionalOnce<Tx>): Promise<Capture>;
+  attempt(once: HandlerOnce<Tx>): Promise<Capture>;
   /** Whether the last attempt has not come to its end: it may still write. */
   pending(): boolean;
   canRunAgain(): boolean;

@@ -8,14 +8,14 @@ import type { Gate } from "./gate.ts";
 import { gatedExchange, ownCapture } from "./gated-exchange.ts";
 import { grouped } from "./headers.ts";
 import { copyOfInput } from "./input.ts";
-import type { OptionalOnce, Route } from "./route.ts";
+import type { HandlerOnce, Route } from "./route.ts";
 
 /** One request of Fastify to a protected route. */
 export interface FastifyServed<Tx> {
   readonly route: Route<Tx>;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  invoke(once: OptionalOnce<Tx>): unknown;
+  invoke(once: HandlerOnce<Tx>): unknown;
   /** Rejects the promise that Fastify waits for, so that its own error handlers render the error. */
   reject(error: unknown): void;
 }

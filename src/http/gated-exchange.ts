@@ -6,7 +6,7 @@ import type { Exchange } from "./exchange.ts";
 import { closeGate, send } from "./gate.ts";
 import type { Gate } from "./gate.ts";
 import { grouped } from "./headers.ts";
-import type { OptionalOnce, Route } from "./route.ts";
+import type { HandlerOnce, Route } from "./route.ts";
 
 /** What a binding on Node's responses does in its framework's way. */
 export interface GatedBinding<Tx> {
@@ -22,7 +22,7 @@ export interface GatedBinding<Tx> {
   /** Whether the framework can still render an error. */
   canRender?(): boolean;
   /** Calls the handler. */
-  invoke(once: OptionalOnce<Tx>): unknown;
+  invoke(once: HandlerOnce<Tx>): unknown;
   /** Sends what a handler returned; not called for `undefined`, for the response itself, or after sending by hand. */
   deliver(value: unknown): void;
   /** Hands an error to the framework, whose error handler sends into the gate. */
@@ -42,7 +42,7 @@ export function gatedExchange<Tx>(route: Route<Tx>, binding: GatedBinding<Tx>): 
   let pending = false;
   let handedOver = false;
 
-  async function handle(once: OptionalOnce<Tx>, up: Gate): Promise<Capture> {
+  async function handle(once: HandlerOnce<Tx>, up: Gate): Promise<Capture> {
     try {
       const value = await binding.invoke(once);
       const sent = value === undefined || value === res || up.begun() || binding.sent?.() === true;

@@ -1,4 +1,6 @@
 import type { Once } from "../core/run-once.ts";
+import { leaseSettingsOf } from "../effects/execution.ts";
+import type { LeaseOptions, LeaseSettings, OnceWithEffects } from "../effects/execution.ts";
 import type { ExecutionSettings } from "../core/execution.ts";
 import { operationOptionNames, registerOperation, settingsOf } from "../core/operation.ts";
 import type { OperationOptions } from "../core/operation.ts";
@@ -80,12 +82,20 @@ export type OptionalOnce<Tx> = Omit<Once<Tx>, "key"> & {
   readonly key: string | undefined;
 };
 
+/** Settings of a protected route whose handler calls other systems. */
+export type EffectsRouteOptions<Options> = Omit<Options, "key"> & LeaseOptions;
+
+/** What any handler may get. */
+export type HandlerOnce<Tx> = OptionalOnce<Tx> | OnceWithEffects<Tx>;
+
 /** A route with its settings checked and resolved. */
 export interface Route<Tx> {
   readonly operation: string;
   readonly database: Database<Tx>;
   readonly settings: ExecutionSettings;
   readonly keyOptional: boolean;
+  /** There where the handler calls other systems: the external mode. */
+  readonly lease?: LeaseSettings;
   readonly mismatchStatus: MismatchStatus;
   readonly maxResponseBytes: number;
   readonly maxRequestBytes: number;
@@ -151,6 +161,25 @@ export function routeOf<Tx, Request>(
   };
   registerOperation(binding.database, operation);
   return route;
+}
+
+/** Calls to other systems take longer than statements. */
+const effectsTimeoutMs = 120_000;
+
+/**
+ * The same for a route whose handler calls other systems; its key is always required.
+ * @throws IdemkitError as {@link routeOf}.
+ */
+export function effectsRouteOf<Tx, Request>(
+  binding: IdempotencyOptions<Tx, Request>,
+  options: EffectsRouteOptions<ReadingRouteOptions<Request>>,
+  more: readonly string[] = [],
+): Route<Tx> {
+  const { leaseMs: _lease, heartbeatMs: _heartbeat, ...rest } = options;
+  if ("key" in rest) throw invalid(`${options.operation}.key`, "is always required where other systems are called");
+  if (!("connections" in binding.database)) throw invalid("database", "must be one of PostgreSQL, such as fromPg(pool)");
+  const lease = leaseSettingsOf(options);
+  return { ...routeOf(binding, { handlerTimeoutMs: effectsTimeoutMs, ...rest }, more), lease };
 }
 
 /** What a `scope` option says of a request; checked before any I/O. */

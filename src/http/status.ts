@@ -54,6 +54,14 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
   webhook_body_too_large: 413,
   webhook_handler_failed: 500,
   webhook_body_consumed: 500,
+  attempt_lost: 503,
+  effect_name_reused: 500,
+  effect_in_transaction: 500,
+  effect_refused: 422,
+  // The client's own, which no server answers.
+  client_retry_refused: 500,
+  client_operation_in_doubt: 500,
+  client_operation_changed: 500,
 };
 
 /** The status of a mismatch: the seeds' 409, or the 422 of the IETF draft by option. */

@@ -13,13 +13,13 @@ export interface LoopOptions {
   readonly everyMs: number;
   /** One round. It should end soon once the signal aborts. */
   work(signal: AbortSignal): Promise<void>;
-  /** Told of a failed round; the loop goes on, with a growing pause of at most `everyMs`. */
+  /** Told of a failed round; the loop goes on, with a growing pause: no tight loop during an outage. */
   onError(error: unknown): void;
   readonly runtime?: Runtime;
 }
 
-/** The first pause after a failed round. */
-const firstRetryMs = 1000;
+/** The first pause after a failed round, and the longest of a loop that runs more often than that. */
+const retryMs = { first: 200, longest: 5000 };
 
 /** Runs `work` again and again until it is stopped. The first round starts at once. */
 export function startLoop({ everyMs, work, onError, runtime = systemRuntime }: LoopOptions): Running {
@@ -35,7 +35,7 @@ export function startLoop({ everyMs, work, onError, runtime = systemRuntime }: L
         failures += 1;
         if (!signal.aborted) onError(error);
       }
-      const pauseMs = failures === 0 ? everyMs : Math.min(everyMs, firstRetryMs * 2 ** (failures - 1));
+      const pauseMs = failures === 0 ? everyMs : Math.min(Math.max(everyMs, retryMs.longest), retryMs.first * 2 ** (failures - 1));
       if (!signal.aborted) await runtime.sleep(pauseMs * (0.9 + runtime.random() * 0.2), signal);
     }
   }

@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
+export { backoffMs } from "./backoff.ts";
+export type { BackoffSettings } from "./backoff.ts";
+
 /** What is not a function of its input, passed in so that tests decide it. */
 export interface Runtime {
   /** Uniform in [0, 1). */
@@ -30,15 +33,4 @@ export const systemRuntime: Runtime = {
 function newId(): string {
   const ms = Date.now().toString(16).padStart(12, "0");
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`;
-}
-
-/** Full jitter: uniform between 0 and the exponential bound, so that retries of many callers spread out. */
-export function backoffMs(attempt: number, { baseMs, maxMs }: BackoffSettings, random: () => number): number {
-  return random() * Math.min(maxMs, baseMs * 2 ** attempt);
-}
-
-/** Bounds of {@link backoffMs}. */
-export interface BackoffSettings {
-  readonly baseMs: number;
-  readonly maxMs: number;
 }

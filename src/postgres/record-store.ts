@@ -6,9 +6,11 @@ import type {
   Identity,
   OperationRecord,
   RecordStore,
+  Unclaimed,
 } from "../core/ports.ts";
 import { IdemkitError } from "../errors.ts";
 import type { Call, Connections, Result, Row, Session } from "./connections.ts";
+import { unclaimedOf } from "./record-row.ts";
 import { classify, sqlstateOf } from "./sqlstate.ts";
 import { statementOf } from "./statement.ts";
 import type { Statement } from "./statement.ts";
@@ -40,11 +42,11 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
   // Whether sessions are serializable by default is learnt from the first claim.
   let serializableByDefault = false;
 
-  async function find({ scope, operation, key }: Identity): Promise<OperationRecord | undefined> {
+  async function find({ scope, operation, key }: Identity): Promise<Unclaimed | undefined> {
     const { rows } = await reached(
       connections.query({ ...statements.find, values: [scope, operation, key] }),
     );
-    return rows[0] === undefined ? undefined : recordOf(rows[0]);
+    return rows[0] === undefined ? undefined : unclaimedOf(rows[0]);
   }
 
   function opening(identity: Identity, settings: AttemptSettings, unread: boolean): Call {
@@ -76,7 +78,7 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     const { isolation } = settings;
     const unread = isolation === "serializable" || (isolation === undefined && serializableByDefault);
     const known = unread ? await find(identity) : undefined;
-    if (known !== undefined) return { claim: "found", record: known };
+    if (known !== undefined) return known;
     const { session, first } = await reached(
       connections.begin(opening(identity, settings, unread), isolation),
     );
@@ -86,7 +88,7 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
       return { claim: "claimed", attempt: attemptOn(session, finishing(identity, settings)) };
     }
     const givenBack = session.rollback();
-    if (row["locked"] !== false) return { claim: "found", record: recordOf(row) }; // need not wait for it
+    if (row["locked"] !== false) return unclaimedOf(row); // need not wait for it
     // Who asks again must not do so while this connection is still out: a storm would hold more and more of them.
     await givenBack;
     return { claim: "locked" };
@@ -164,21 +166,4 @@ function onlyRow({ rows }: Result): Row {
     throw new IdemkitError("idempotency_unavailable", { detail: "the claim returned no row" });
   }
   return row;
-}
-
-function recordOf(row: Row): OperationRecord {
-  return {
-    operationId: row["operation_id"] as string,
-    fingerprint: row["fingerprint"] as Uint8Array,
-    disposition: row["disposition"] as OperationRecord["disposition"],
-    status: row["status"] as number | null,
-    headers: headersOf(row["headers"]),
-    body: row["body"] as Uint8Array,
-  };
-}
-
-/** A user's own type parser may leave `json` as text. */
-function headersOf(given: unknown): OperationRecord["headers"] {
-  const headers: unknown = typeof given === "string" ? JSON.parse(given) : given;
-  return headers as OperationRecord["headers"];
 }

@@ -4,7 +4,13 @@
 export const statements: {
   readonly "claim-unread": string;
   readonly "claim": string;
+  readonly "delete-ended-sagas": string;
   readonly "delete-expired": string;
+  readonly "effect-end": string;
+  readonly "effect-find": string;
+  readonly "effect-intend": string;
+  readonly "effect-phase": string;
+  readonly "effect-resolve": string;
   readonly "find": string;
   readonly "finish": string;
   readonly "inbox-attempt-delete": string;
@@ -29,6 +35,15 @@ export const statements: {
   readonly "inbox-version-lock": string;
   readonly "inbox-version-save": string;
   readonly "inbox-version-seed": string;
+  readonly "lease-claim": string;
+  readonly "lease-due": string;
+  readonly "lease-finish": string;
+  readonly "lease-forget": string;
+  readonly "lease-list": string;
+  readonly "lease-release": string;
+  readonly "lease-renew": string;
+  readonly "lease-reopen": string;
+  readonly "lease-uncertain": string;
   readonly "outbox-acquire": string;
   readonly "outbox-discard": string;
   readonly "outbox-enqueue": string;
@@ -45,6 +60,7 @@ export const statements: {
   readonly "outbox-unpark": string;
   readonly "outbox-wake": string;
   readonly "outbox-yield": string;
+  readonly "phase-open": string;
   readonly "processed-event-clean": string;
   readonly "processed-event-horizon": string;
   readonly "processed-event-partitions": string;
@@ -52,6 +68,21 @@ export const statements: {
   readonly "processed-event-sweep-default": string;
   readonly "processed-event-sweep-derived": string;
   readonly "refuse": string;
+  readonly "saga-claim": string;
+  readonly "saga-find": string;
+  readonly "saga-list": string;
+  readonly "saga-move": string;
+  readonly "saga-participant-end": string;
+  readonly "saga-participate": string;
+  readonly "saga-participated": string;
+  readonly "saga-renew": string;
+  readonly "saga-reply": string;
+  readonly "saga-resolve": string;
+  readonly "saga-start": string;
+  readonly "saga-step-end": string;
+  readonly "saga-step-intend": string;
+  readonly "saga-step-record": string;
+  readonly "saga-steps": string;
 } = {
   "claim-unread": `select pg_try_advisory_xact_lock($1::bigint) as locked,
        set_config('idle_in_transaction_session_timeout', $2, true),
@@ -67,13 +98,73 @@ export const statements: {
 from (values (1)) as v (one)
 left join :"schema".idempotency_record as x
   on x.scope = $1 and x.operation = $2 and x.key = $3 and x.expires_at > now()`,
-  "delete-expired": `delete from :"schema".idempotency_record
-where ctid = any (array(
-  select ctid from :"schema".idempotency_record
-  where expires_at <= clock_timestamp()
-  order by expires_at
-  limit $1
-  for update skip locked))`,
+  "delete-ended-sagas": `with gone as (
+  delete from :"schema".saga
+  where ctid = any (array(
+    select ctid from :"schema".saga
+    where ended_at <= clock_timestamp() - make_interval(secs => $1)
+    order by ended_at
+    limit $2
+    for update skip locked))
+  returning saga_id),
+ledger as (
+  delete from :"schema".saga_step as s using gone where s.saga_id = gone.saga_id)
+select from gone`,
+  "delete-expired": `with gone as (
+  delete from :"schema".idempotency_record
+  where ctid = any (array(
+    select ctid from :"schema".idempotency_record
+    where expires_at <= clock_timestamp()
+    order by expires_at
+    limit $1
+    for update skip locked))
+  returning operation_id),
+ledger as (
+  delete from :"schema".effect as e using gone where e.operation_id = gone.operation_id)
+select from gone`,
+  "effect-end": `with mine as (
+  update :"schema".idempotency_record
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $5)
+  where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'
+  returning operation_id)
+update :"schema".effect as e
+set state = $7, result = $8, ended_at = clock_timestamp()
+from mine
+where e.operation_id = mine.operation_id and e.name = $6 and e.state = 'intent'
+returning e.name`,
+  "effect-find": `select name, derived_key, state, result,
+       extract(epoch from clock_timestamp() - intended_at)::float8 * 1000 as age_ms
+from :"schema".effect
+where operation_id = $1`,
+  "effect-intend": `with mine as (
+  update :"schema".idempotency_record
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $5)
+  where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'
+  returning operation_id)
+insert into :"schema".effect as e (operation_id, name, derived_key, attempt_id, state)
+select operation_id, $6, $7, $4::uuid, 'intent' from mine
+on conflict (operation_id, name) do update set
+  attempt_id = excluded.attempt_id, state = 'intent', intended_at = excluded.intended_at
+where e.state in ('intent', 'absent')
+returning name`,
+  "effect-phase": `with mine as (
+  update :"schema".idempotency_record
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $5)
+  where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'
+  returning operation_id)
+insert into :"schema".effect (operation_id, name, derived_key, attempt_id, state, result, ended_at)
+select operation_id, $6, '', $4::uuid, 'done', $7, clock_timestamp() from mine`,
+  "effect-resolve": `with mine as (
+  update :"schema".idempotency_record
+  set disposition = 'running', lease_expires_at = clock_timestamp()
+  where operation_id = $1 and disposition = 'uncertain'
+    and exists (select from :"schema".effect where operation_id = $1 and name = $2 and state = 'intent')
+  returning operation_id)
+update :"schema".effect as e
+set state = $3, result = $4, ended_at = clock_timestamp()
+from mine
+where e.operation_id = mine.operation_id and e.name = $2 and e.state = 'intent'
+returning e.name`,
   "find": `select operation_id, fingerprint, disposition, status, headers, body
 from :"schema".idempotency_record
 where scope = $1 and operation = $2 and key = $3 and expires_at > now()`,
@@ -185,6 +276,77 @@ where x.consumer_name = $1 and x.aggregate = e.aggregate`,
   "inbox-version-seed": `insert into :"schema".aggregate_version (consumer_name, aggregate)
 select $1, a.aggregate from unnest($2::text[]) as a (aggregate) order by a.aggregate
 on conflict do nothing`,
+  "lease-claim": `insert into :"schema".idempotency_record as x
+  (scope, operation, key, operation_id, fingerprint, disposition, headers, body, expires_at,
+   attempt_id, attempt, lease_expires_at, command)
+values
+  ($1, $2, $3, $4, $5, 'running', '[]', '', 'infinity',
+   $6, 1, clock_timestamp() + make_interval(secs => $7), $8)
+on conflict (scope, operation, key) do update set
+  attempt          = x.attempt + 1,
+  attempt_id       = excluded.attempt_id,
+  lease_expires_at = excluded.lease_expires_at
+where x.disposition = 'running' and x.lease_expires_at <= clock_timestamp() and x.fingerprint = excluded.fingerprint
+returning operation_id, attempt`,
+  "lease-due": `select scope, operation, key, disposition, fingerprint, command
+from :"schema".idempotency_record
+where operation = any ($1)
+  and command is not null
+  and ((disposition = 'running' and lease_expires_at <= clock_timestamp())
+    or (disposition = 'uncertain' and lease_expires_at <= clock_timestamp() - make_interval(secs => $2)))
+order by lease_expires_at
+limit $3`,
+  "lease-finish": `with mine as (
+  update :"schema".idempotency_record
+  set disposition = $5, status = $6, headers = $7, body = $8,
+      expires_at = clock_timestamp() + make_interval(secs => $9),
+      attempt_id = null, lease_expires_at = null, command = null
+  where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'
+  returning 1)
+select 1 / count(*) from mine`,
+  "lease-forget": `with gone as (
+  delete from :"schema".idempotency_record
+  where scope = $1 and operation = $2 and key = $3 and expires_at <= clock_timestamp()
+  returning operation_id)
+delete from :"schema".effect as e using gone where e.operation_id = gone.operation_id`,
+  "lease-list": `select x.scope, x.operation, x.operation_id, x.disposition, x.attempt,
+       extract(epoch from clock_timestamp() - x.created_at)::float8 * 1000 as age_ms,
+       x.lease_expires_at <= clock_timestamp() as abandoned,
+       array(select e.name from :"schema".effect as e
+             where e.operation_id = x.operation_id and e.state = 'intent' order by e.intended_at) as open_effects
+from :"schema".idempotency_record as x
+where x.disposition = any ($1)
+order by x.created_at
+limit $2`,
+  "lease-release": `with mine as (
+  select operation_id from :"schema".idempotency_record
+  where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'
+  for update),
+gone as (
+  delete from :"schema".idempotency_record as x using mine
+  where x.scope = $1 and x.operation = $2 and x.key = $3
+    and not exists (select from :"schema".effect as e where e.operation_id = mine.operation_id)
+  returning 1)
+update :"schema".idempotency_record as x
+set lease_expires_at = clock_timestamp(), attempt_id = null
+from mine
+where x.scope = $1 and x.operation = $2 and x.key = $3 and not exists (select from gone)`,
+  "lease-renew": `with mine as materialized (
+  select ctid, attempt_id from :"schema".idempotency_record
+  where disposition = 'running' and attempt_id = any ($1::uuid[])
+  order by operation_id
+  for update)
+update :"schema".idempotency_record as x
+set lease_expires_at = clock_timestamp() + make_interval(secs => $2)
+from mine
+where x.ctid = mine.ctid
+returning x.attempt_id`,
+  "lease-reopen": `update :"schema".idempotency_record
+set disposition = 'running', lease_expires_at = clock_timestamp()
+where scope = $1 and operation = $2 and key = $3 and disposition = 'uncertain'`,
+  "lease-uncertain": `update :"schema".idempotency_record
+set disposition = 'uncertain', attempt_id = null, lease_expires_at = clock_timestamp()
+where scope = $1 and operation = $2 and key = $3 and attempt_id = $4 and disposition = 'running'`,
   "outbox-acquire": `with free as materialized (
   select shard from :"schema".outbox_shard
   where expires_at is null or expires_at <= clock_timestamp()
@@ -309,6 +471,8 @@ select exists (select from fence) as owned, (select count(*)::int from gone) as 
   "outbox-unpark": `delete from :"schema".outbox_parked_key where topic = $1 and key = $2 returning shard, event_id`,
   "outbox-wake": `select pg_notify($1, $2)`,
   "outbox-yield": `update :"schema".outbox_shard set owner = null, expires_at = null where owner = $1 and shard = any($2::smallint[])`,
+  "phase-open": `select set_config('idle_in_transaction_session_timeout', $1, true),
+       case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $2, true) end`,
   "processed-event-clean": `select pg_try_advisory_xact_lock($1::bigint) as locked, set_config('lock_timeout', $2, true)`,
   "processed-event-horizon": `update :"schema".processed_event_horizon
 set expired_before = to_timestamp($1::float8 / 1000)
@@ -357,6 +521,121 @@ on conflict (scope, operation, key) do update set
   body         = excluded.body,
   created_at   = excluded.created_at,
   expires_at   = excluded.expires_at`,
+  "saga-claim": `update :"schema".saga
+set attempt_id = gen_random_uuid(), woken = false,
+    lease_expires_at = clock_timestamp() + make_interval(secs => $2)
+where saga_id in (
+  select saga_id from :"schema".saga
+  where state in ('running', 'compensating') and name = any ($1)
+    and wake_at <= clock_timestamp() and lease_expires_at <= clock_timestamp()
+  order by wake_at
+  limit $3
+  for update skip locked)
+returning saga_id, attempt_id, name, state, input, failure, tries, deadline_at <= clock_timestamp() as overdue`,
+  "saga-find": `select name, state, failure from :"schema".saga where saga_id = $1`,
+  "saga-list": `select x.saga_id, x.name, x.state, x.tries,
+       extract(epoch from clock_timestamp() - x.created_at)::float8 * 1000 as age_ms,
+       array(select s.step_name || ':' || s.direction from :"schema".saga_step as s
+             where s.saga_id = x.saga_id and s.participant = '' and s.state in ('intent', 'waiting')
+             order by s.intended_at) as open_steps
+from :"schema".saga as x
+where x.state = any ($1)
+order by x.created_at
+limit $2`,
+  "saga-move": `with mine as (
+  update :"schema".saga
+  set state            = $3,
+      failure          = coalesce($4, failure),
+      tries            = $5,
+      resume_state     = $7,
+      wake_at          = clock_timestamp() + make_interval(secs => case when woken then 0 else coalesce($6::float8, 0) end),
+      woken            = false,
+      ended_at         = case when $3 in ('committed', 'compensated') then clock_timestamp() end,
+      attempt_id       = case when $6 is null and $3 in ('running', 'compensating') then attempt_id end,
+      lease_expires_at = case when $6 is null and $3 in ('running', 'compensating') then lease_expires_at
+                              else '-infinity' end
+  where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
+  returning 1)
+select 1 / count(*) from mine`,
+  "saga-participant-end": `update :"schema".saga_step set state = 'done', result = $5, ended_at = clock_timestamp()
+where participant = $1 and saga_id = $2 and step_name = $3 and direction = $4`,
+  "saga-participate": `insert into :"schema".saga_step (participant, saga_id, step_name, direction, derived_key, state)
+values ($1, $2, $3, $4, '', $5)
+on conflict (saga_id, step_name, direction, participant) do nothing
+returning step_name`,
+  "saga-participated": `select state, result from :"schema".saga_step
+where participant = $1 and saga_id = $2 and step_name = $3 and direction = $4`,
+  "saga-renew": `update :"schema".saga
+set lease_expires_at = clock_timestamp() + make_interval(secs => $2)
+where saga_id in (
+  select saga_id from :"schema".saga
+  where state in ('running', 'compensating') and attempt_id = any ($1::uuid[])
+  order by saga_id
+  for update)
+returning attempt_id`,
+  "saga-reply": `with answered as (
+  update :"schema".saga_step
+  set state = $4, result = $5, ended_at = clock_timestamp()
+  where saga_id = $1 and participant = '' and step_name = $2 and direction = $3 and state = 'waiting'
+  returning saga_id)
+update :"schema".saga as x
+set wake_at = clock_timestamp(), woken = true, tries = 0
+from answered
+where x.saga_id = answered.saga_id
+returning x.saga_id`,
+  "saga-resolve": `with mine as (
+  update :"schema".saga
+  set state = resume_state, resume_state = null, tries = 0, wake_at = clock_timestamp()
+  where saga_id = $1 and state = 'uncertain'
+    and exists (select from :"schema".saga_step
+                where saga_id = $1 and participant = '' and step_name = $2 and direction = $3 and state = 'intent')
+  returning saga_id)
+update :"schema".saga_step as x
+set state = $4, result = $5, ended_at = clock_timestamp()
+from mine
+where x.saga_id = mine.saga_id and x.participant = '' and x.step_name = $2 and x.direction = $3 and x.state = 'intent'
+returning x.step_name`,
+  "saga-start": `insert into :"schema".saga (saga_id, name, state, input, deadline_at)
+values ($1, $2, 'running', $3, coalesce(clock_timestamp() + make_interval(secs => $4), 'infinity'))
+on conflict (saga_id) do nothing
+returning saga_id`,
+  "saga-step-end": `with mine as (
+  update :"schema".saga
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $3)
+  where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
+  returning saga_id)
+update :"schema".saga_step as x
+set state = $6, result = $7, ended_at = clock_timestamp()
+from mine
+where x.saga_id = mine.saga_id and x.participant = '' and x.step_name = $4 and x.direction = $5 and x.state = 'intent'
+returning x.step_name`,
+  "saga-step-intend": `with mine as (
+  update :"schema".saga
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $3)
+  where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
+  returning saga_id)
+insert into :"schema".saga_step as x (participant, saga_id, step_name, direction, derived_key, state)
+select '', saga_id, $4, $5, $6, 'intent' from mine
+on conflict (saga_id, step_name, direction, participant) do update set state = 'intent', intended_at = excluded.intended_at
+where x.state in ('intent', 'absent')
+returning step_name`,
+  "saga-step-record": `with mine as (
+  update :"schema".saga
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $3)
+  where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
+  returning saga_id),
+recorded as (
+  insert into :"schema".saga_step as x (participant, saga_id, step_name, direction, derived_key, state, result, ended_at)
+  select '', saga_id, $4, $5, $6, $7, $8, case when $7 = 'done' then clock_timestamp() end from mine
+  on conflict (saga_id, step_name, direction, participant) do update
+  set state = excluded.state, result = excluded.result, ended_at = excluded.ended_at
+  where x.state in ('intent', 'absent')
+  returning 1)
+select 1 / count(*) from recorded`,
+  "saga-steps": `select step_name, direction, derived_key, state, result,
+       extract(epoch from clock_timestamp() - intended_at)::float8 * 1000 as age_ms
+from :"schema".saga_step
+where saga_id = $1 and participant = ''`,
 };
 
 /** The migrations in order; a breaking one is refused by older code. */
@@ -555,4 +834,74 @@ create table :"schema".aggregate_version (
   held          boolean not null default false,
   primary key (consumer_name, aggregate)
 ) with (fillfactor = 80);` },
+  { number: 4, name: "effects", breaking: true, sql: `-- breaking
+-- External mode: an operation that calls other systems keeps its record from the claim on. Until its end the record is
+-- 'running' (leased to an attempt) or 'uncertain' (nobody knows whether a call took effect), and never expires.
+alter table :"schema".idempotency_record
+  drop constraint idempotency_record_disposition_check,
+  add constraint idempotency_record_disposition_check
+    check (disposition in ('keep', 'refuse', 'running', 'uncertain')),
+  add column attempt_id       uuid,
+  add column attempt          integer,
+  add column lease_expires_at timestamptz,
+  add column command          bytea;
+
+-- What the rescuer and operators look for; finished records are not in it, so it costs the atomic mode nothing.
+create index idempotency_record_unfinished on :"schema".idempotency_record (lease_expires_at)
+  where disposition in ('running', 'uncertain');
+
+-- The ledger of calls: the intent commits before a call, its result after. 'absent' is an operator's or a recovery's
+-- word that the call never took effect.
+create table :"schema".effect (
+  operation_id uuid not null,
+  name         text collate "C" not null,
+  derived_key  text collate "C" not null,
+  attempt_id   uuid not null,
+  state        text collate "C" not null check (state in ('intent', 'done', 'refused', 'absent')),
+  result       bytea,
+  intended_at  timestamptz not null default clock_timestamp(),
+  ended_at     timestamptz,
+  primary key (operation_id, name)
+);` },
+  { number: 5, name: "saga", breaking: true, sql: `-- breaking
+-- A saga is a named sequence of steps; its row is leased to the runner that works on it.
+create table :"schema".saga (
+  saga_id          uuid primary key,
+  name             text collate "C" not null,
+  state            text collate "C" not null
+                     check (state in ('running', 'compensating', 'uncertain', 'committed', 'compensated')),
+  -- What an uncertain saga goes back to.
+  resume_state     text collate "C" check (resume_state in ('running', 'compensating')),
+  input            bytea not null,
+  failure          bytea,
+  tries            integer not null default 0,
+  attempt_id       uuid,
+  lease_expires_at timestamptz not null default '-infinity',
+  wake_at          timestamptz not null default clock_timestamp(),
+  -- Set by a reply, so that a runner that goes to sleep at the same moment wakes up again.
+  woken            boolean not null default false,
+  deadline_at      timestamptz not null default 'infinity',
+  created_at       timestamptz not null default clock_timestamp(),
+  ended_at         timestamptz
+);
+
+create index saga_due on :"schema".saga (wake_at) where state in ('running', 'compensating');
+create index saga_ended on :"schema".saga (ended_at) where ended_at is not null;
+
+-- The ledger of steps, of the runner's own and of participants that take part by message. 'waiting' has sent its command;
+-- 'blocked' is an action whose compensation came first.
+create table :"schema".saga_step (
+  -- Empty for the runner; a participant's name, since both may share a database.
+  participant text collate "C" not null,
+  saga_id     uuid not null,
+  step_name   text collate "C" not null,
+  direction   text collate "C" not null check (direction in ('action', 'compensation')),
+  derived_key text collate "C" not null,
+  state       text collate "C" not null
+                check (state in ('intent', 'waiting', 'done', 'refused', 'absent', 'blocked')),
+  result      bytea,
+  intended_at timestamptz not null default clock_timestamp(),
+  ended_at    timestamptz,
+  primary key (saga_id, step_name, direction, participant)
+);` },
 ];

@@ -1,0 +1,150 @@
+import type { Json } from "../core/canonical-json.ts";
+import { jsonCodec } from "../core/codec.ts";
+import { IdemkitError, isIdemkitError } from "../errors.ts";
+import { asLost } from "../effects/lease-store.ts";
+import { backoffMs } from "../internal/backoff.ts";
+import type { Runtime } from "../internal/runtime.ts";
+import type { PostgresDatabase } from "../postgres/connections.ts";
+import type { SagaDefinition, SagaStep } from "./definition.ts";
+import { isPastPivot, nextOf } from "./plan.ts";
+import type { Next, PlannedStep, StepRow } from "./plan.ts";
+import { runStep, settleStep } from "./run-step.ts";
+import type { LeasedSaga, Move, SagaStore } from "./saga-store.ts";
+
+/** A saga under way in this process. */
+export interface UnderWay<Tx> {
+  readonly database: PostgresDatabase<Tx>;
+  readonly store: SagaStore;
+  readonly definition: SagaDefinition<Json, Tx>;
+  readonly saga: LeasedSaga;
+  /** Aborts when the saga is lost to another runner. */
+  readonly signal: AbortSignal;
+  /** Aborts when this runner is to stop: the step in progress is finished, and the saga given back. */
+  readonly stopped: AbortSignal;
+  readonly runtime: Runtime;
+}
+
+const json = jsonCodec<unknown>();
+const defaultTimeoutMs = 300_000;
+const defaultRetry = { maxTries: 5, baseMs: 200, maxMs: 30_000 };
+
+/**
+ * Works on a leased saga until it ends, has to wait, or is lost to another runner.
+ * @returns the state it was left in
+ */
+export async function advance<Tx>(underWay: UnderWay<Tx>): Promise<string> {
+  const { database, store } = underWay;
+  let { saga } = underWay;
+  for (;;) {
+    const ledger = await store.steps(saga.sagaId);
+    const move = underWay.stopped.aborted
+      ? { state: saga.state, tries: saga.tries, waitMs: 0 }
+      : await moveOf({ ...underWay, saga }, ledger);
+    if (move === "asleep") return saga.state;
+    if (move === undefined) {
+      saga = { ...saga, tries: 0 };
+      continue;
+    }
+    await database.connections.query(store.move(saga, move)).catch((error: unknown) => {
+      throw asLost(error);
+    });
+    const ended = move.state !== "running" && move.state !== "compensating";
+    if (ended || move.waitMs !== undefined) return move.state;
+    saga = { ...saga, state: move.state as LeasedSaga["state"], tries: move.tries };
+  }
+}
+
+/** One step, and where it takes the saga; nothing where it is simply done, `asleep` where it has moved it already. */
+async function moveOf<Tx>(underWay: UnderWay<Tx>, ledger: readonly StepRow[]): Promise<Move | "asleep" | undefined> {
+  const { definition, saga } = underWay;
+  const planned = definition.steps.map(plannedOf);
+  const forwardOnly = isPastPivot(planned, ledger);
+  if (saga.state === "running" && saga.overdue && !forwardOnly) return compensation({ reason: "deadline" });
+  const next = nextOf(planned, saga.state, ledger);
+  switch (next.next) {
+    case "end":
+      return { state: next.state, tries: 0 };
+    case "compensate":
+      return forwardOnly
+        ? { state: "uncertain", tries: 0, resumeState: "running" }
+        : { state: "compensating", failure: next.failure, tries: 0 };
+    case "wait":
+      return waitOrGiveUp(underWay, next, forwardOnly);
+    case "do":
+    case "settle":
+      return tried(underWay, ledger, next, forwardOnly);
+  }
+}
+
+async function tried<Tx>(
+  underWay: UnderWay<Tx>,
+  ledger: readonly StepRow[],
+  next: Extract<Next, { next: "do" | "settle" }>,
+  forwardOnly: boolean,
+): Promise<Move | "asleep" | undefined> {
+  const { definition, saga } = underWay;
+  const step = stepNamed(definition, next.step);
+  try {
+    if (next.next === "settle") await settleStep(underWay, step, ledger);
+    else return await runStep(underWay, step, next.direction, ledger);
+    return undefined;
+  } catch (error) {
+    if (isIdemkitError(error, "attempt_lost")) throw error;
+    if (isIdemkitError(error, "effect_refused")) return refusal(next, forwardOnly);
+    if (isIdemkitError(error, "operation_uncertain")) return { state: "uncertain", tries: 0, resumeState: saga.state };
+    return again(underWay, step, next, forwardOnly, error);
+  }
+}
+
+/** A refused action is in the ledger and is planned from there; nobody can go on from a refused compensation but by hand. */
+function refusal(next: Extract<Next, { next: "do" | "settle" }>, forwardOnly: boolean): Move | undefined {
+  const isAction = next.next === "settle" || next.direction === "action";
+  if (isAction && !forwardOnly) return undefined;
+  return { state: "uncertain", tries: 0, resumeState: isAction ? "running" : "compensating" };
+}
+
+/** An outage is never charged; a step that keeps failing before the pivot fails its saga. */
+function again<Tx>(
+  { database, saga, runtime }: UnderWay<Tx>,
+  { name, options }: SagaStep<Json, Tx>,
+  next: Extract<Next, { next: "do" | "settle" }>,
+  forwardOnly: boolean,
+  error: unknown,
+): Move {
+  const policy = { ...defaultRetry, ...options.retry };
+  const kind = database.classify(error);
+  const charged = kind !== "retry" && kind !== "unavailable";
+  const tries = saga.tries + (charged ? 1 : 0);
+  const isAction = next.next === "do" && next.direction === "action";
+  if (isAction && !forwardOnly && tries >= policy.maxTries) return compensation({ reason: "retries-exhausted", step: name });
+  const waitMs = backoffMs(Math.max(saga.tries, charged ? 0 : 3), policy, runtime.random);
+  return { state: saga.state, tries, waitMs };
+}
+
+function compensation(failure: Json): Move {
+  return { state: "compensating", failure: json.encode(failure), tries: 0 };
+}
+
+function waitOrGiveUp<Tx>(
+  { definition, saga }: UnderWay<Tx>,
+  { step, direction, ageMs }: Extract<Next, { next: "wait" }>,
+  forwardOnly: boolean,
+): Move {
+  const { options } = stepNamed(definition, step);
+  const timeoutMs = "timeoutMs" in options ? (options.timeoutMs ?? defaultTimeoutMs) : defaultTimeoutMs;
+  const leftMs = timeoutMs - ageMs;
+  if (leftMs > 0) return { state: saga.state, tries: 0, waitMs: leftMs };
+  const mayGiveUp = direction === "action" && !forwardOnly;
+  return mayGiveUp ? compensation({ reason: "no-reply", step }) : { state: saga.state, tries: 0, waitMs: timeoutMs };
+}
+
+function plannedOf<Tx>({ name, kind, options }: SagaStep<Json, Tx>): PlannedStep {
+  const undo = kind === "message" ? options.compensation : options.compensate;
+  return { name, compensable: undo !== undefined, pivot: options.pivot === true };
+}
+
+function stepNamed<Tx>({ name, steps }: SagaDefinition<Json, Tx>, wanted: string): SagaStep<Json, Tx> {
+  const found = steps.find((each) => each.name === wanted);
+  if (found === undefined) throw new IdemkitError("option_invalid", { detail: `saga ${name} has no step ${wanted}` });
+  return found;
+}
