@@ -5,7 +5,7 @@ import { sameFingerprint } from "./fingerprint.ts";
 import { checkIdentity, identityText } from "./identity.ts";
 import { inProcessOf } from "./in-process.ts";
 import type { InProcess, SharedClaim } from "./in-process.ts";
-import type { AttemptSettings, Claim } from "./ports.ts";
+import type { Attempt, AttemptSettings, Claim } from "./ports.ts";
 import { waiter } from "./waiter.ts";
 
 /**
@@ -31,12 +31,12 @@ export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
     const shared = known.claiming.get(identity);
     const claim = await (shared ?? lead(execution, known, identity));
     if (claim.claim === "found") return settle(claim.record, execution.fingerprint);
-    if (claim.claim === "own") return claim.ended();
+    if (claim.claim === "own") return claim.ended;
     if (claim.claim === "locked" && !(await waits.poll())) return { outcome: "in-progress" };
   }
 }
 
-type OwnClaim = SharedClaim | { readonly claim: "own"; ended(): Promise<Executed> };
+type OwnClaim = SharedClaim | { readonly claim: "own"; readonly ended: Promise<Executed> };
 
 /** Makes the one claim of this process for an identity, which duplicates that arrive meanwhile share. */
 async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: string): Promise<OwnClaim> {
@@ -52,9 +52,7 @@ async function lead<Tx>(execution: Execution<Tx>, known: InProcess, identity: st
   }
   if (claim.claim === "found") known.finished.add(identity);
   if (claim.claim !== "claimed") return claim;
-  const { attempt } = claim;
-  const run = registered(known, identity, { fingerprint: execution.fingerprint, operationId });
-  return { claim: "own", ended: () => run(() => runClaimed(execution, settings, attempt)) };
+  return { claim: "own", ended: own(execution, known, identity, { settings, attempt: claim.attempt }) };
 }
 
 /** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */
@@ -81,25 +79,25 @@ async function claimed<Tx>(
   }
 }
 
-/** Enters the attempt at once, so that no duplicate slips between the claim and its entry; leaves it at its end. */
-function registered(
+/** Runs the attempt, entered at once, so that no duplicate slips between the claim and its entry, until its end. */
+async function own<Tx>(
+  execution: Execution<Tx>,
   known: InProcess,
   identity: string,
-  entry: { readonly fingerprint: Uint8Array; readonly operationId: string },
-): (work: () => Promise<Executed>) => Promise<Executed> {
+  { settings, attempt }: { readonly settings: AttemptSettings; readonly attempt: Attempt<Tx> },
+): Promise<Executed> {
+  const { fingerprint } = execution;
   let leave: (() => void) | undefined;
   const settled = new Promise<void>((resolve) => {
     leave = resolve;
   });
-  known.running.set(identity, { ...entry, settled });
-  return async (work) => {
-    try {
-      const ended = await work();
-      if ("record" in ended) known.finished.add(identity);
-      return ended;
-    } finally {
-      known.running.delete(identity);
-      leave?.();
-    }
-  };
+  known.running.set(identity, { fingerprint, operationId: settings.operationId, settled });
+  try {
+    const ended = await runClaimed(execution, settings, attempt);
+    if ("record" in ended) known.finished.add(identity);
+    return ended;
+  } finally {
+    known.running.delete(identity);
+    leave?.();
+  }
 }
