@@ -15,5 +15,11 @@ export function postgresDatabase<Tx>(connections: Connections<Tx>, schema = "ide
   ) {
     throw invalid("schema", "must be a name of 1 to 63 bytes");
   }
-  return { schema, connections, classify, records: recordStore(connections, schema), unrecorded: unrecordedStore(connections, schema) };
+  return {
+    schema,
+    connections,
+    classify,
+    records: recordStore(connections, schema),
+    unrecorded: unrecordedStore(connections, schema),
+  };
 }
