@@ -8,9 +8,11 @@ import { pipeline } from "node:stream/promises";
 import { idempotency, requireIdempotencyKey } from "idemkit/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { until } from "../../support/index.ts";
 import { listening } from "./apps/framework.ts";
 import type { App } from "./apps/index.ts";
 import { call } from "./client.ts";
+import { rawExchange } from "./raw-socket.ts";
 import { pay } from "./scenarios.ts";
 import { createService } from "./service.ts";
 import type { Service } from "./service.ts";
@@ -43,6 +45,27 @@ describe("node:http", () => {
   afterAll(async () => {
     await app.close();
     await service[Symbol.asyncDispose]();
+  });
+
+  test("answers what waits for its COMMIT although the server closes", async () => {
+    await using other = await createService();
+    const holder = await other.pool.connect();
+    await holder.query("select pg_advisory_lock(42)");
+    const idempotent = idempotency({ database: other.database, scope: "shared" });
+    const handler = idempotent({ operation: "slow" }, async (_req, res, { tx }) => {
+      await tx.query("insert into slow values (1)"); // its COMMIT waits for the lock
+      res.end("done");
+    });
+    const server = createServer((req, res) => void handler(req, res));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const raw = rawExchange(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "/", newKey());
+    const committing = "select from pg_locks where locktype = 'advisory' and not granted and objid = 42";
+    await until(async () => ((await holder.query(committing)).rowCount ?? 0) > 0, { what: "COMMIT waits" });
+    const closed = new Promise((resolve) => server.close(resolve));
+    await holder.query("select pg_advisory_unlock(42)");
+    holder.release();
+    expect(await raw.status()).toBe(200);
+    await closed;
   });
 
   test("reads JSON, bytes and nothing for the handler", async () => {
