@@ -10,7 +10,7 @@ export const sessionKey: unique symbol = Symbol("idemkit.session");
 let savepoints = 0;
 
 /** The session behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
-export function sessionOf(tx: object): Session<unknown> | undefined {
+function sessionOf(tx: object): Session<unknown> | undefined {
   return Reflect.get(tx, sessionKey) as Session<unknown> | undefined;
 }
 
