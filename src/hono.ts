@@ -4,7 +4,6 @@ import type { Command } from "./core/fingerprint.ts";
 import type { Once } from "./core/run-once.ts";
 import type { OnceWithEffects } from "./effects/execution.ts";
 import { IdemkitError } from "./errors.ts";
-import { answerOfProblem } from "./http/answer.ts";
 import { bytesCommand, givenCommand, isJson } from "./http/command.ts";
 import type { BodyHeaders } from "./http/command.ts";
 import { serve } from "./http/engine.ts";
@@ -14,7 +13,7 @@ import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
 import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
-import { checkAnnouncedLength, ownResponse } from "./http/web.ts";
+import { checkAnnouncedLength } from "./http/web.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 
@@ -110,7 +109,8 @@ export function requireIdempotencyKey(): MiddlewareHandler<{ Variables: { idempo
     try {
       key = required(keyOfFetch(c.req.raw.headers));
     } catch (error) {
-      return ownResponse(answerOfProblem(problemOf(error)));
+      const { status, headers, body } = problemOf(error);
+      return c.body(JSON.stringify(body), status as 400, headers);
     }
     c.set("idempotencyKey", key);
     return next();

@@ -92,22 +92,26 @@ async function runOn<Tx>(
 }
 
 /** One run of the handler, which may not take longer than `handlerTimeoutMs`. */
-async function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Promise<Completion> {
+function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Promise<Completion> {
   const { identity, settings } = execution;
   const { target: context, abort } = withSignal({ tx, key: identity.key, operationId });
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    return await new Promise((resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = new IdemkitError("handler_timed_out", { details: { operationId } });
-        abort(error);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const error = new IdemkitError("handler_timed_out", { details: { operationId } });
+      abort(error);
+      reject(error);
+    }, settings.handlerTimeoutMs);
+    execution.run(context).then(
+      (completion) => {
+        clearTimeout(timer);
+        resolve(completion);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
         reject(error);
-      }, settings.handlerTimeoutMs);
-      execution.run(context).then(resolve, reject);
-    });
-  } finally {
-    clearTimeout(timer);
-  }
+      },
+    );
+  });
 }
 
 async function keep<Tx>(

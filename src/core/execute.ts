@@ -4,7 +4,7 @@ import type { CallOf, Executed, Execution, Protocol } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
 import { checkIdentity, identityText } from "./identity.ts";
 import { inProcessOf } from "./in-process.ts";
-import type { InProcess, SharedClaim } from "./in-process.ts";
+import type { InProcess, Running, SharedClaim } from "./in-process.ts";
 import type { Attempt, AttemptSettings, Claimed, Unclaimed } from "./ports.ts";
 import { waiter } from "./waiter.ts";
 
@@ -43,7 +43,7 @@ export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>):
     }
     const shared = known.claiming.get(identity);
     const claim = await (shared ?? lead(call, protocol, known, identity));
-    if (claim.claim === "own") return claim.ended();
+    if (claim.claim === "own") return claim.ended;
     if (claim.claim === "claimed") continue;
     const told = answerTo(claim, call.fingerprint);
     if (told !== undefined) return told;
@@ -58,7 +58,7 @@ function answerTo(claim: Unclaimed, fingerprint: Uint8Array): Executed | undefin
   return claim.claim === "uncertain" ? { outcome: "uncertain", operationId: claim.operationId } : undefined;
 }
 
-type OwnClaim = SharedClaim | { readonly claim: "own"; ended(): Promise<Executed> };
+type OwnClaim = SharedClaim | { readonly claim: "own"; readonly ended: Promise<Executed> };
 
 /** Makes the one claim of this process for an identity, which duplicates that arrive meanwhile share. */
 async function lead<Tx, A>(
@@ -79,8 +79,8 @@ async function lead<Tx, A>(
   if (claim.claim === "found") known.finished.add(identity);
   if (claim.claim !== "claimed") return claim;
   const { attempt } = claim;
-  const run = registered(known, identity, { fingerprint: call.fingerprint, operationId });
-  return { claim: "own", ended: () => run(() => protocol.run(attempt, operationId)) };
+  const entry = { fingerprint: call.fingerprint, operationId };
+  return { claim: "own", ended: own(known, identity, entry, () => protocol.run(attempt, operationId)) };
 }
 
 /** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */
@@ -104,25 +104,24 @@ async function claimed<Tx, A>(
   }
 }
 
-/** Enters the attempt at once, so that no duplicate slips between the claim and its entry; leaves it at its end. */
-function registered(
+/** Runs the attempt, entered at once, so that no duplicate slips between the claim and its entry, until its end. */
+async function own(
   known: InProcess,
   identity: string,
-  entry: { readonly fingerprint: Uint8Array; readonly operationId: string },
-): (work: () => Promise<Executed>) => Promise<Executed> {
+  entry: Pick<Running, "fingerprint" | "operationId">,
+  work: () => Promise<Executed>,
+): Promise<Executed> {
   let leave: (() => void) | undefined;
   const settled = new Promise<void>((resolve) => {
     leave = resolve;
   });
-  known.running.set(identity, { ...entry, settled });
-  return async (work) => {
-    try {
-      const ended = await work();
-      if ("record" in ended) known.finished.add(identity);
-      return ended;
-    } finally {
-      known.running.delete(identity);
-      leave?.();
-    }
-  };
+  known.running.set(identity, { fingerprint: entry.fingerprint, operationId: entry.operationId, settled });
+  try {
+    const ended = await work();
+    if ("record" in ended) known.finished.add(identity);
+    return ended;
+  } finally {
+    known.running.delete(identity);
+    leave?.();
+  }
 }

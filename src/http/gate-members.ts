@@ -7,8 +7,11 @@ import type { GateState } from "./gate-state.ts";
 /** What a response says of itself while its gate is closed. */
 const headersSent = accessor((state) => state.head !== undefined);
 const ended = accessor((state) => state.ended);
-/** HTTP/1 reads these from the property `finished`, so that they need no accessor there. */
-const endedNames = ["writableEnded", "writableFinished", "finished"];
+/**
+ * Not `finished` in HTTP/1, where it is a property that Node itself reads: a server that closes takes a connection whose
+ * response is finished for an idle one, and would cut it before the answer is sent.
+ */
+const endedNames = ["writableEnded", "writableFinished"];
 
 function accessor(of: (state: GateState) => boolean): PropertyDescriptor {
   return {
@@ -28,7 +31,8 @@ export function raise(res: Gated, state: GateState): void {
   res[gateKey] = { state, below: membersOf(res), listeners: res.listenerCount("finish") };
   setMembers(res, shadows as unknown as Members);
   Object.defineProperty(res, "headersSent", headersSent);
-  if (!isHttp1(res)) for (const name of endedNames) Object.defineProperty(res, name, ended);
+  for (const name of endedNames) Object.defineProperty(res, name, ended);
+  if (!isHttp1(res)) Object.defineProperty(res, "finished", ended);
   if (res.destroyed) hideLeft(res, state);
 }
 
@@ -37,15 +41,12 @@ export function lower(res: Gated, state: GateState): void {
   const closed = res[gateKey];
   if (closed === undefined) return;
   res[gateKey] = undefined;
+  if (!isHttp1(res)) Reflect.deleteProperty(res, "finished");
+  for (const name of endedNames) Reflect.deleteProperty(res, name);
   Reflect.deleteProperty(res, "headersSent");
   // Not deleted where they were inherited: that would make the response a dictionary for V8, and slow.
   setMembers(res, closed.below);
-  if (!isHttp1(res)) {
-    for (const name of endedNames) Reflect.deleteProperty(res, name);
-    return;
-  }
-  res.finished = false;
-  if (state.left) Object.assign(res, { destroyed: true, _closed: true });
+  if (state.left && isHttp1(res)) Object.assign(res, { destroyed: true, _closed: true });
 }
 
 function membersOf(res: Gated): Members {
@@ -74,11 +75,6 @@ function setMembers(res: Gated, members: Members): void {
   res.writeProcessing = members.writeProcessing;
   res.writeEarlyHints = members.writeEarlyHints;
   res.emit = members.emit;
-}
-
-/** Empties what HTTP/1 keeps of a capture that is forgotten. */
-export function unend(res: Gated): void {
-  if (isHttp1(res)) res.finished = false;
 }
 
 /** Swallows what somebody still writes to a response that was answered without them. */

@@ -78,7 +78,6 @@ export const shadows: Readonly<Record<keyof Members, (this: Gated, ...given: nev
     if (state.head === undefined) this.writeHead(this.statusCode);
     const [chunk, encoding] = given;
     if (chunk !== undefined && chunk !== null && chunk !== callback) append(state, chunk, encoding);
-    if (isHttp1(this)) this.finished = true;
     complete(state);
     if (this.listenerCount("finish") > (this[gateKey]?.listeners ?? 0)) {
       process.nextTick(tellFinished, this, state);

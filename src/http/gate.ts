@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import type { Capture } from "./answer.ts";
-import { abandon, lower, raise, swallowHeaders, unend } from "./gate-members.ts";
+import { abandon, lower, raise, swallowHeaders } from "./gate-members.ts";
 import type { Gated } from "./gate-shadows.ts";
 import { fail, gateState, resetState } from "./gate-state.ts";
 import type { GateState } from "./gate-state.ts";
@@ -57,7 +57,6 @@ export function closeGate(given: ServerResponse, maxBytes: number): Gate {
     fail: (error) => fail(state, error),
     reset: () => {
       resetState(state);
-      unend(res);
       setHead(res, base.status, base.statusMessage, base.headers);
     },
     open: (answer, abandoned = false) => open(res, state, answer, abandoned),

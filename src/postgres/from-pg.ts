@@ -122,11 +122,12 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
     },
     begin: async (first, isolation) => {
       const client = await connected(pool);
-      const { session, run } = pgSession<ClientOf<P>>(client, statement);
+      const { session } = pgSession<ClientOf<P>>(client, statement);
       try {
-        const opening = { text: beginText(isolation) };
-        const [, result] = await inOneFlight(inOnePacket(client, () => [run(opening), run(first)] as const));
-        return { session, first: result };
+        const opening = [{ text: beginText(isolation) }, statement(first)];
+        const [, result] = await inOneFlight(inOnePacket(client, opening));
+        if (result === undefined) throw new IdemkitError("idempotency_unavailable", { detail: "no answer" });
+        return { session, first: resultOf(result) };
       } catch (error) {
         await session.rollback();
         throw error;
@@ -155,26 +156,28 @@ function resultOf({ rows, rowCount }: PgResult): Result {
  * Waits for all, then throws the first error in the order of sending: a later statement fails only because an earlier
  * one did, and its "current transaction is aborted" says nothing.
  */
-async function inOneFlight<T extends readonly Promise<unknown>[]>(
-  sent: readonly [...T],
-): Promise<AwaitedAll<T>> {
-  const failures: { readonly error: unknown }[] = [];
-  // Every one is listened to at once: one that fails before its turn comes is nobody's unhandled rejection.
-  const heard = sent.map((each, i) => each.catch((error: unknown) => void (failures[i] = { error })));
-  const values: unknown[] = [];
-  for (const each of heard) values.push(await each);
-  for (const failure of failures) if (failure !== undefined) throw failure.error;
-  return values as AwaitedAll<T>;
+async function inOneFlight(sent: readonly Promise<PgResult>[]): Promise<readonly PgResult[]> {
+  // Listened to at once: one that fails before its turn comes is nobody's unhandled rejection.
+  for (const later of sent.slice(1)) later.catch(() => {});
+  const results: PgResult[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  for (const each of sent) {
+    try {
+      results.push(await each);
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) throw told(failure.error);
+  return results;
 }
 
-type AwaitedAll<T extends readonly Promise<unknown>[]> = { [K in keyof T]: Awaited<T[K]> };
-
 /** Holds the socket's writes back while statements are sent: each packet of its own wakes the server up once more. */
-function inOnePacket<T>({ connection }: PgClient, send: () => T): T {
-  const stream = connection?.stream;
+function inOnePacket(client: PgClient, statements: readonly PgStatement[]): readonly Promise<PgResult>[] {
+  const stream = client.connection?.stream;
   stream?.cork?.();
   try {
-    return send();
+    return statements.map((each) => client.query(each));
   } finally {
     stream?.uncork?.();
   }
@@ -237,7 +240,12 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
   const status = client.getTransactionStatus?.();
   if (status === "E") throw new IdemkitError("transaction_aborted");
   if (status === "I") throw new IdemkitError("transaction_ended");
-  const results = await flown(client, statements).catch(asAborted);
+  let results: readonly PgResult[];
+  try {
+    results = await flown(client, [...statements, { text: "commit" }]);
+  } catch (error) {
+    throw sqlstateOf(error) === "25P02" ? unheard(error) : error;
+  }
   // A COMMIT of a failed transaction "succeeds" with the tag ROLLBACK.
   if (results.at(-1)?.command !== "COMMIT") throw new IdemkitError("transaction_aborted");
 }
@@ -247,28 +255,37 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
  * what failed. A driver that waits for each answer gets it after them, for no round trip more, and so commits nothing
  * when a statement failed before it was sent.
  */
-async function flown(client: PgClient, statements: readonly PgStatement[]): Promise<readonly PgResult[]> {
-  const send = (each: PgStatement): Promise<PgResult> => answered(client.query(each));
-  const last = { text: "commit" };
-  if (client.pipeline === true) {
-    return inOneFlight(inOnePacket(client, () => [...statements, last].map(send)));
-  }
-  for (const each of statements) await send(each);
-  return [await send(last)];
+function flown(client: PgClient, statements: readonly PgStatement[]): Promise<readonly PgResult[]> {
+  return client.pipeline === true
+    ? inOneFlight(inOnePacket(client, statements))
+    : oneByOne(client, statements);
+}
+
+async function oneByOne(
+  client: PgClient,
+  statements: readonly PgStatement[],
+): Promise<readonly PgResult[]> {
+  const results: PgResult[] = [];
+  for (const each of statements) results.push(await answered(client.query(each)));
+  return results;
 }
 
 /** A statement that the handler did not await may fail only now; its error is the handler's to see, not this one's. */
-function asAborted(error: unknown): never {
-  throw sqlstateOf(error) === "25P02" ? new IdemkitError("transaction_aborted", { cause: error }) : error;
+function unheard(cause: unknown): IdemkitError {
+  return new IdemkitError("transaction_aborted", { cause });
 }
 
-/** An error without an SQLSTATE is not the server's answer: the connection is gone, whatever the driver calls it. */
 async function answered(sent: Promise<PgResult>): Promise<PgResult> {
   try {
     return await sent;
   } catch (cause) {
-    throw sqlstateOf(cause) === undefined ? new IdemkitError("idempotency_unavailable", { cause }) : cause;
+    throw told(cause);
   }
+}
+
+/** An error without an SQLSTATE is not the server's answer: the connection is gone, whatever the driver calls it. */
+function told(cause: unknown): unknown {
+  return sqlstateOf(cause) === undefined ? new IdemkitError("idempotency_unavailable", { cause }) : cause;
 }
 
 /** How long a connection may take to roll back before it is thrown away, and the server left to notice. */

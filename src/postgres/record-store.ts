@@ -43,9 +43,8 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
   let serializableByDefault = false;
 
   async function find({ scope, operation, key }: Identity): Promise<Unclaimed | undefined> {
-    const { rows } = await reached(
-      connections.query({ ...statements.find, values: [scope, operation, key] }),
-    );
+    const call = { ...statements.find, values: [scope, operation, key] };
+    const { rows } = await connections.query(call).catch(missing);
     return rows[0] === undefined ? undefined : unclaimedOf(rows[0]);
   }
 
@@ -79,9 +78,8 @@ export function recordStore<Tx>(connections: Connections<Tx>, schema: string): R
     const unread = isolation === "serializable" || (isolation === undefined && serializableByDefault);
     const known = unread ? await find(identity) : undefined;
     if (known !== undefined) return known;
-    const { session, first } = await reached(
-      connections.begin(opening(identity, settings, unread), isolation),
-    );
+    const call = opening(identity, settings, unread);
+    const { session, first } = await connections.begin(call, isolation).catch(missing);
     const row = onlyRow(first);
     if (isolation === undefined) serializableByDefault = row["isolation"] === "serializable";
     if (row["locked"] === true) {
@@ -142,12 +140,8 @@ async function decided(sent: Promise<unknown>): Promise<"committed" | "supersede
   }
 }
 
-async function reached<T>(sent: Promise<T>): Promise<T> {
-  try {
-    return await sent;
-  } catch (cause) {
-    throw toldAsMissing(cause);
-  }
+function missing(cause: unknown): never {
+  throw toldAsMissing(cause);
 }
 
 function toldAsMissing(cause: unknown): unknown {

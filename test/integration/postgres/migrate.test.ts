@@ -129,6 +129,15 @@ describe.each(["plain", 'We "ird"; drop table x; --', "схема", "select", "x
   },
 );
 
+test("the tables are logged: an unlogged one forgets every key in a crash", async () => {
+  const pool = await emptyPool();
+  await migrate(fromPg(pool));
+  const { rows } = await pool.query(
+    "select relname from pg_class where relnamespace = 'idemkit'::regnamespace and relpersistence <> 'p'",
+  );
+  expect(rows).toEqual([]);
+});
+
 test("two schemas of one database are two sets of keys", async () => {
   const pool = await emptyPool();
   await migrate(fromPg(pool, { schema: "one" }));

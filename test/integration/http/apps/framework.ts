@@ -74,9 +74,15 @@ export class HttpError extends Error {
 
 /** What every app's error handler answers. */
 export function rendered(error: unknown): { status: number; body: { error: string; code?: string } } {
-  const status = error instanceof HttpError ? error.statusCode : statusOfCode(error);
+  const status = statusIn(error) ?? statusOfCode(error);
   const message = error instanceof Error ? error.message : String(error);
   return { status, body: { error: message, ...(hasCode(error) ? { code: String(error.code) } : {}) } };
+}
+
+/** The status that an error of a parser or of a handler carries. */
+function statusIn(error: unknown): number | undefined {
+  if (typeof error === "object" && error !== null && "statusCode" in error) return Number(error.statusCode);
+  return error instanceof SyntaxError ? 400 : undefined;
 }
 
 function hasCode(error: unknown): error is { code: unknown } {
