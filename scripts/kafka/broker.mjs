@@ -18,9 +18,9 @@ import { fixedSettings } from "./settings.mjs";
 
 /**
  * @typedef {object} Broker
- * @property {number} port
+ * @property {number} port the same one after each start
  * @property {string} brokers for a client: `host:port`
- * @property {number} pid
+ * @property {number} pid another one after each start
  * @property {() => Promise<void>} start does nothing while it runs; the port and the data stay
  * @property {() => Promise<void>} stop SIGTERM, and SIGKILL where that takes too long
  * @property {() => Promise<void>} kill SIGKILL
@@ -70,7 +70,9 @@ const javaArguments = (jars, args) => [...heap, ...logging, "-cp", join(jars, "*
 function format(jars, folder, properties) {
   if (existsSync(join(folder, "data/meta.properties"))) return;
   const clusterId = randomBytes(16).toString("base64url");
-  const args = ["kafka.tools.StorageTool", "format", "--standalone", "-t", clusterId, "-c", properties];
+  // In one word: an id may begin with a dash.
+  const id = `--cluster-id=${clusterId}`;
+  const args = ["kafka.tools.StorageTool", "format", "--standalone", id, "-c", properties];
   const { status, stdout, stderr } = spawnSync(javaCommand(), javaArguments(jars, args), { encoding: "utf8" });
   if (status !== 0) throw new Error(`Kafka's storage could not be formatted:\n${stdout}${stderr}`);
 }
@@ -107,9 +109,10 @@ function launch(jars, folder, { properties, removePaths }) {
  * @param {string} folder
  */
 async function serving(broker, port, folder) {
-  for (const deadline = Date.now() + startMs; Date.now() < deadline; await delay(50)) {
+  for (const deadline = Date.now() + startMs; Date.now() < deadline; ) {
     if (broker.hasExited()) break;
     if (await isServing(port)) return;
+    await delay(50);
   }
   const log = readFileSync(join(folder, "broker.log"), "utf8").split("\n").slice(-15).join("\n");
   throw new Error(`Kafka did not start on port ${port}:\n${log}`);

@@ -24,8 +24,9 @@ export function whyNoDocker() {
 
 /** @param {number} port */
 async function serving(port) {
-  for (const deadline = Date.now() + 120_000; Date.now() < deadline; await delay(100)) {
+  for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
     if (await isServing(port)) return;
+    await delay(100);
   }
   throw new Error(`Kafka in Docker did not start on port ${port}`);
 }

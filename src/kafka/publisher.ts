@@ -1,5 +1,6 @@
 import type { EventMessage, Published, Publisher } from "../core/event.ts";
 import { IdemkitError } from "../errors.ts";
+import { deferred } from "../internal/deferred.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { HeaderStyle } from "./event-headers.ts";
@@ -120,11 +121,10 @@ interface Promised {
 }
 
 function sendingOf(message: EventMessage, onStopped: () => void): Promised {
-  let resolveWith: (result: Published) => void = () => {};
-  const result = new Promise<Published>((resolve) => (resolveWith = resolve));
+  const { promise: result, resolve } = deferred<Published>();
   const settle = (published: Published): void => {
     if (published.published !== "acknowledged") onStopped();
-    resolveWith(published);
+    resolve(published);
   };
   return { sending: { message, settle }, result };
 }

@@ -80,8 +80,8 @@ async function sendParts(
 ): Promise<{ readonly error: unknown } | undefined> {
   const [first] = batches;
   const parts = batches.length > 1 || first === undefined ? batches : halves(first);
-  for (const [at, part] of parts.entries()) {
-    const failure = await sendRound(withoutHeld([part], held), held, settings);
+  for (const [at, each] of parts.entries()) {
+    const failure = await sendRound(withoutHeld([each], held), held, settings);
     if (failure === undefined) continue;
     for (const { sendings } of parts.slice(at + 1)) failAll(sendings, failure.error);
     return failure;

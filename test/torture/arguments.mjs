@@ -1,3 +1,4 @@
+/* oxlint-disable no-bitwise -- a generator of numbers is bit arithmetic */
 import { parseArgs } from "node:util";
 
 /**
@@ -6,7 +7,7 @@ import { parseArgs } from "node:util";
  * @property {number} seed decides the keys, the amounts and the faults
  * @property {number} events how many events are written at least
  * @property {string} client kafkajs, platformatic or confluent
- * @property {boolean} verbose
+ * @property {boolean} verbose whether the processes' own lines are shown
  */
 
 /**
@@ -43,9 +44,9 @@ export function readArguments() {
 export function randomOf(seed) {
   let state = seed >>> 0;
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
+    state = (state + 0x6D2B79F5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }

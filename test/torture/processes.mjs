@@ -6,9 +6,9 @@ import { guardProcess } from "../../scripts/process/guard.mjs";
 
 /**
  * @typedef {object} Worker
- * @property {string} name
+ * @property {string} name the same for the one that takes its place
  * @property {(signal: NodeJS.Signals) => Promise<void>} end sends the signal and waits for the end
- * @property {(signal: NodeJS.Signals) => void} send
+ * @property {(signal: NodeJS.Signals) => void} send the signal alone
  */
 
 /**

@@ -20,10 +20,17 @@ values ($1, $2, $3, $4, now() + $5::int * interval '1 millisecond')`;
 function charge(random) {
   const key = `customer-${Math.floor(random() * keyCount)}`;
   const cents = 1 + Math.floor(random() * 100_000);
+  return { key, cents, resendAfterMs: resendAfterMs(random) };
+}
+
+/**
+ * A fifth of the events is sent again: half of them at once, half behind later ones.
+ * @param {() => number} random
+ */
+function resendAfterMs(random) {
   const fate = random();
-  // A fifth of the events is sent again: half of them at once, half behind later ones.
-  const resendAfterMs = fate < 0.1 ? 0 : fate < 0.2 ? 1000 + Math.floor(random() * 5000) : undefined;
-  return { key, cents, resendAfterMs };
+  if (fate < 0.1) return 0;
+  return fate < 0.2 ? 1000 + Math.floor(random() * 5000) : undefined;
 }
 
 /**

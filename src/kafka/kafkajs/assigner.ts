@@ -47,11 +47,9 @@ function encodeSubscription(topics: readonly string[]): Buffer {
 
 /** ConsumerProtocolAssignment, version 0. */
 function encodeAssignment(owned: ReadonlyMap<string, readonly number[]>): Buffer {
-  const topics = [...owned].flatMap(([topic, partitions]) => [
-    text(topic),
-    int32(partitions.length),
-    ...partitions.map(int32),
-  ]);
+  const topics = [...owned].map(([topic, partitions]) =>
+    Buffer.concat([text(topic), int32(partitions.length), ...partitions.map(int32)]),
+  );
   return Buffer.concat([int16(version), int32(owned.size), ...topics, int32(0)]);
 }
 

@@ -12,13 +12,15 @@ type Callback<T> = (error: Error | null, result?: T) => void;
 
 /** OffsetCommit of the version that client and broker agree on. */
 type OffsetCommit = (
-  connection: unknown,
-  groupId: string,
-  generationId: number,
-  memberId: string | null,
-  groupInstanceId: null,
-  topics: CommitTopic[],
-  callback: Callback<unknown>,
+  ...request: readonly [
+    connection: unknown,
+    groupId: string,
+    generationId: number,
+    memberId: string | null,
+    groupInstanceId: null,
+    topics: CommitTopic[],
+    callback: Callback<unknown>,
+  ]
 ) => void;
 
 interface CommitTopic {

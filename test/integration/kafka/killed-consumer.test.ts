@@ -1,5 +1,5 @@
 import { kafkaPublisher } from "idemkit/kafka";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { spawnProcess, until } from "../../support/index.ts";
 import { createTopic, kafkaAvailable, kafkaBrokers } from "../../support/kafka.ts";
@@ -8,7 +8,7 @@ import { eventOf } from "./support/events.ts";
 import { createLedger, inversions } from "./support/ledger.ts";
 
 describe.skipIf(!kafkaAvailable())("a consumer process that is killed", () => {
-  it("between its database commit and its offset commit leaves duplicates, which take no effect again", async () => {
+  test("between its database commit and its offset commit leaves duplicates, which take no effect again", async () => {
     await using ledger = await createLedger();
     const topic = await createTopic({ partitions: 2 });
     const events = Array.from({ length: 60 }, (_, at) => eventOf(topic.name, `order-${at % 6}`, at));
@@ -29,7 +29,7 @@ describe.skipIf(!kafkaAvailable())("a consumer process that is killed", () => {
     expect(inversions(effects)).toEqual([]);
   });
 
-  it("that was only paused finds its partitions taken, and neither its commits nor its events take effect again", async () => {
+  test("that was only paused finds its partitions taken, and neither its commits nor its events take effect again", async () => {
     await using ledger = await createLedger();
     const topic = await createTopic({ partitions: 2 });
     const env = { DATABASE_URL: ledger.database.connectionString, KAFKA: kafkaBrokers(), TOPIC: topic.name };

@@ -55,11 +55,11 @@ export async function createLedger(): Promise<Ledger> {
   );
   const consumers: Consumer[] = [];
   const effects = async (consumer = "ledger"): Promise<Effect[]> => {
-    const { rows } = await pool.query<{ consumer: string; event_id: string; key: string; n: number }>(
-      "select consumer, event_id, key, n from effect where consumer = $1 order by seq",
+    const { rows } = await pool.query<Effect>(
+      `select consumer, event_id as "eventId", key, n from effect where consumer = $1 order by seq`,
       [consumer],
     );
-    return rows.map(({ event_id, ...row }) => ({ ...row, eventId: event_id }));
+    return rows;
   };
   return {
     database,
