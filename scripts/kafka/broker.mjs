@@ -28,7 +28,14 @@ import { fixedSettings } from "./settings.mjs";
  */
 
 /** Small and quick to start: one machine runs this beside everything else. */
-const heap = ["-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData"];
+const heap = [
+  "-Xms128m",
+  "-Xmx384m",
+  "-XX:+UseSerialGC",
+  "-XX:TieredStopAtLevel=1",
+  "-Xshare:auto",
+  "-XX:-UsePerfData",
+];
 const logging = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Djava.awt.headless=true"];
 
 /** A clean stop writes everything out, which a broker of this size does in a second or two. */
@@ -73,7 +80,9 @@ function format(jars, folder, properties) {
   // In one word: an id may begin with a dash.
   const id = `--cluster-id=${clusterId}`;
   const args = ["kafka.tools.StorageTool", "format", "--standalone", id, "-c", properties];
-  const { status, stdout, stderr } = spawnSync(javaCommand(), javaArguments(jars, args), { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(javaCommand(), javaArguments(jars, args), {
+    encoding: "utf8",
+  });
   if (status !== 0) throw new Error(`Kafka's storage could not be formatted:\n${stdout}${stderr}`);
 }
 
@@ -109,7 +118,7 @@ function launch(jars, folder, { properties, removePaths }) {
  * @param {string} folder
  */
 async function serving(broker, port, folder) {
-  for (const deadline = Date.now() + startMs; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + startMs; Date.now() < deadline;) {
     if (broker.hasExited()) break;
     if (await isServing(port)) return;
     await delay(50);

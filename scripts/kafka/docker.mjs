@@ -24,7 +24,7 @@ export function whyNoDocker() {
 
 /** @param {number} port */
 async function serving(port) {
-  for (const deadline = Date.now() + 120_000; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + 120_000; Date.now() < deadline;) {
     if (await isServing(port)) return;
     await delay(100);
   }
@@ -49,7 +49,16 @@ function environment(port) {
 export async function startDockerBroker() {
   const port = await freePort();
   const name = `idemkit-kafka-${randomUUID()}`;
-  docker("run", "-d", "--name", name, "-p", `127.0.0.1:${port}:${port}`, ...environment(port), `apache/kafka:${kafkaVersion}`);
+  docker(
+    "run",
+    "-d",
+    "--name",
+    name,
+    "-p",
+    `127.0.0.1:${port}:${port}`,
+    ...environment(port),
+    `apache/kafka:${kafkaVersion}`,
+  );
   await serving(port);
   return {
     port,

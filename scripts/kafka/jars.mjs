@@ -51,7 +51,9 @@ async function download(folder) {
   const status = await new Promise((resolve) => {
     child.once("close", resolve);
   });
-  if (status !== 0) throw new Error(`Maven could not bring Kafka ${kafkaVersion}:\n${output.join("").slice(-2000)}`);
+  if (status !== 0) {
+    throw new Error(`Maven could not bring Kafka ${kafkaVersion}:\n${output.join("").slice(-2000)}`);
+  }
 }
 
 /**

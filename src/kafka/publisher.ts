@@ -137,7 +137,9 @@ function partitioned<T>(items: readonly T[], test: (item: T) => boolean): [T[], 
 function topicLookup(
   { pipeline: line, protocolErrorOf }: SendSettings,
   unknownTopicMs: number,
-): (sendings: readonly Sending[]) => Promise<{ readonly counts: Map<string, number>; readonly ready: readonly Sending[] }> {
+): (
+  sendings: readonly Sending[],
+) => Promise<{ readonly counts: Map<string, number>; readonly ready: readonly Sending[] }> {
   const unknownSince = new Map<string, number>();
 
   function isRefusal(topic: string, error: unknown): boolean {

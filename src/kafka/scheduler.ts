@@ -52,7 +52,10 @@ export function scheduler(given: SchedulerSettings): Scheduler {
     ...given,
     works: new Map(),
     places: places(settings.concurrency * cededPerPlace),
-    away: outage(outageListener(() => state), systemRuntime),
+    away: outage(
+      outageListener(() => state),
+      systemRuntime,
+    ),
     member: undefined,
     stopping: false,
   };
@@ -95,7 +98,9 @@ function outageListener(stateOf: () => State): Parameters<typeof outage>[0] {
   return {
     paused: (error) => {
       const { inbox, settings } = stateOf();
-      settings.logger.error(`idemkit: ${inbox.consumer}: the database is away, partitions are paused: ${String(error)}`);
+      settings.logger.error(
+        `idemkit: ${inbox.consumer}: the database is away, partitions are paused: ${String(error)}`,
+      );
       flow(stateOf());
       settings.observe.paused?.(error);
     },

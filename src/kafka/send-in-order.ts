@@ -140,7 +140,10 @@ function roundsOf(
   { headers, maxBatchBytes }: SendSettings,
 ): Batch[][] {
   const rounds: Batch[][] = [];
-  const open = new Map<string, { round: number; bytes: number; records: ProducedRecord[]; sendings: Sending[] }>();
+  const open = new Map<
+    string,
+    { round: number; bytes: number; records: ProducedRecord[]; sendings: Sending[] }
+  >();
   for (const sending of sendings) {
     const { topic, key } = sending.message;
     const partition = murmur2Partition(key, counts.get(topic) ?? 1);
@@ -151,7 +154,12 @@ function roundsOf(
     if (batch === undefined || batch.bytes + bytes > maxBatchBytes) {
       batch = { round: batch === undefined ? 0 : batch.round + 1, bytes: 0, records: [], sendings: [] };
       open.set(name, batch);
-      (rounds[batch.round] ??= []).push({ topic, partition, records: batch.records, sendings: batch.sendings });
+      (rounds[batch.round] ??= []).push({
+        topic,
+        partition,
+        records: batch.records,
+        sendings: batch.sendings,
+      });
     }
     batch.bytes += bytes;
     batch.records.push(record);

@@ -1,4 +1,3 @@
-/* oxlint-disable no-bitwise -- a generator of numbers is bit arithmetic */
 import { parseArgs } from "node:util";
 
 /**
@@ -33,7 +32,13 @@ export function readArguments() {
   });
   const seconds = whole("seconds", values.seconds);
   const events = values.events === undefined ? seconds * 300 : whole("events", values.events);
-  return { seconds, seed: whole("seed", values.seed), events, client: values.client, verbose: values.verbose };
+  return {
+    seconds,
+    seed: whole("seed", values.seed),
+    events,
+    client: values.client,
+    verbose: values.verbose,
+  };
 }
 
 /**
@@ -44,7 +49,7 @@ export function readArguments() {
 export function randomOf(seed) {
   let state = seed >>> 0;
   return () => {
-    state = (state + 0x6D2B79F5) >>> 0;
+    state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;

@@ -26,7 +26,10 @@ export function processes({ env, onLine }) {
    */
   function start(script, name) {
     const path = fileURLToPath(new URL(script, import.meta.url));
-    const child = spawn(process.execPath, [path], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [path], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const callOff = guardProcess(child.pid ?? 0, { signal: "KILL" });
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on("line", (line) => onLine(name, line));

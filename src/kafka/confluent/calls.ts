@@ -50,7 +50,9 @@ export function byPartition(messages: readonly RdKafkaMessage[]): Map<string, Co
 
 function recordOf({ offset, key, value, headers = [] }: RdKafkaMessage): ConsumedRecord {
   const texts: Record<string, string> = {};
-  for (const header of headers) for (const [name, text] of Object.entries(header)) texts[name] = text.toString();
+  for (const header of headers) {
+    for (const [name, text] of Object.entries(header)) texts[name] = text.toString();
+  }
   return {
     offset: BigInt(offset),
     key: typeof key === "string" ? Buffer.from(key) : (key ?? null),

@@ -2,7 +2,13 @@ import { systemRuntime } from "../../internal/runtime.ts";
 import { lives } from "../lives.ts";
 import type { GroupListener, GroupMember, GroupSettings } from "../port.ts";
 import { byPartition, committed, connected, consumed, disconnected, nameOf, withoutOffset } from "./calls.ts";
-import type { ConfluentModule, RdKafkaConf, RdKafkaConsumer, RdKafkaError, RdKafkaPartition } from "./structure.ts";
+import type {
+  ConfluentModule,
+  RdKafkaConf,
+  RdKafkaConsumer,
+  RdKafkaError,
+  RdKafkaPartition,
+} from "./structure.ts";
 
 /** librdkafka's codes of a rebalance, and of an error after which a client is of no more use. */
 const assignCode = -175;
@@ -113,7 +119,10 @@ async function live(member: Member, { KafkaConsumer }: ConfluentModule, conf: Rd
   }
 }
 
-async function consumeOnce({ owned, listener, settings, signal }: Member, consumer: RdKafkaConsumer): Promise<void> {
+async function consumeOnce(
+  { owned, listener, settings, signal }: Member,
+  consumer: RdKafkaConsumer,
+): Promise<void> {
   try {
     for (const [name, records] of byPartition(await consumed(consumer, consumeMax))) {
       const of = owned.get(name);
@@ -126,7 +135,11 @@ async function consumeOnce({ owned, listener, settings, signal }: Member, consum
 }
 
 /** One rebalance behind the other. */
-async function afterwards(member: Member, code: number, partitions: readonly RdKafkaPartition[]): Promise<void> {
+async function afterwards(
+  member: Member,
+  code: number,
+  partitions: readonly RdKafkaPartition[],
+): Promise<void> {
   const before = member.rebalancing;
   try {
     await before;
@@ -138,7 +151,11 @@ async function afterwards(member: Member, code: number, partitions: readonly RdK
   }
 }
 
-async function rebalance(member: Member, code: number, partitions: readonly RdKafkaPartition[]): Promise<void> {
+async function rebalance(
+  member: Member,
+  code: number,
+  partitions: readonly RdKafkaPartition[],
+): Promise<void> {
   const { consumer, owned, listener } = member;
   if (consumer === undefined) return;
   const cooperative = consumer.rebalanceProtocol() === "COOPERATIVE";
@@ -157,7 +174,11 @@ async function rebalance(member: Member, code: number, partitions: readonly RdKa
   else consumer.unassign();
 }
 
-async function lose({ owned, listener }: Member, partitions: readonly RdKafkaPartition[], lost: boolean): Promise<void> {
+async function lose(
+  { owned, listener }: Member,
+  partitions: readonly RdKafkaPartition[],
+  lost: boolean,
+): Promise<void> {
   const mine = partitions.filter((of) => owned.delete(nameOf(of)));
   if (mine.length > 0) await listener.revoked(mine.map(withoutOffset), lost);
 }

@@ -35,9 +35,13 @@ export async function connectProducer(
   };
   const producer = new Producer(settings as never, {} as never) as unknown as RdKafkaProducer;
   producer.on("event.error", () => {});
-  producer.on("delivery-report", (error: Error | null, { opaque }: Report) => opaque.settle(error ?? undefined));
+  producer.on("delivery-report", (error: Error | null, { opaque }: Report) =>
+    opaque.settle(error ?? undefined),
+  );
   await new Promise<void>((resolve, reject) => {
-    producer.connect({ timeout: Math.min(sendTimeoutMs, 10_000) }, (error) => (error ? reject(error) : resolve()));
+    producer.connect({ timeout: Math.min(sendTimeoutMs, 10_000) }, (error) =>
+      error ? reject(error) : resolve(),
+    );
   });
   producer.setPollInterval(pollMs);
   return {

@@ -148,7 +148,10 @@ function joined(member: Member, payload: unknown): void {
   member.listener.assigned(member.owned);
 }
 
-function takeOver(member: Member, { batch, resolveOffset, commitOffsetsIfNecessary }: KafkaJsBatchPayload): void {
+function takeOver(
+  member: Member,
+  { batch, resolveOffset, commitOffsetsIfNecessary }: KafkaJsBatchPayload,
+): void {
   const { topic, partition } = batch;
   if (!member.owned.some((mine) => mine.topic === topic && mine.partition === partition)) return;
   // Not resolved, so it is fetched again, from where this assignment begins.

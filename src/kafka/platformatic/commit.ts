@@ -33,7 +33,6 @@ interface CommitTopic {
   }[];
 }
 
-
 /**
  * Commits under the given membership. `consumer.commit` would not do: it reads the generation late, and where the group
  * has moved on it joins again and commits the same offsets as a new member, whoever owns the partition by then.
@@ -47,12 +46,19 @@ export async function commitAs(
   const members = consumer as unknown as Record<symbol, (...args: readonly unknown[]) => void>;
   const coordinator = await consumer.findGroupCoordinator();
   const { brokers } = await consumer.metadata({ topics: [] });
-  const connection = await called<unknown>((done) => members[kGetConnection]?.(brokers.get(coordinator), done));
+  const connection = await called<unknown>((done) =>
+    members[kGetConnection]?.(brokers.get(coordinator), done),
+  );
   const api = await called<OffsetCommit>((done) => members[kGetApi]?.("OffsetCommit", done));
   const topics = offsets.map(({ topic, partition, offset }) => ({
     name: topic,
     partitions: [
-      { partitionIndex: partition, committedOffset: offset, committedLeaderEpoch: -1, committedMetadata: null },
+      {
+        partitionIndex: partition,
+        committedOffset: offset,
+        committedLeaderEpoch: -1,
+        committedMetadata: null,
+      },
     ],
   }));
   await called<unknown>((done) => api(connection, groupId, generationId, memberId, null, topics, done));

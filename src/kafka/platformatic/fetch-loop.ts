@@ -90,7 +90,9 @@ async function rounds(state: State): Promise<void> {
     try {
       await findPlaces(consumer, settings, places);
       const metadata = await consumer.metadata({ topics: [...topics] });
-      for (const [node, due] of byLeader(places, metadata)) if (!busy.has(node)) void fetchFrom(state, node, due, metadata);
+      for (const [node, due] of byLeader(places, metadata)) {
+        if (!busy.has(node)) void fetchFrom(state, node, due, metadata);
+      }
       // Leaders move: without a fetch under way nobody would tell us.
       await Promise.race([woken, systemRuntime.sleep(settings.maxWaitMs, signal)]);
     } catch (error) {
@@ -130,10 +132,16 @@ async function fetchFrom(
   }
 }
 
-function take(state: State, place: Place, fetched: PlatformaticFetched, metadata: PlatformaticMetadata): void {
+function take(
+  state: State,
+  place: Place,
+  fetched: PlatformaticFetched,
+  metadata: PlatformaticMetadata,
+): void {
   const topicId = metadata.topics.get(place.topic)?.id;
   const response = fetched.responses.find((each) => each.topicId === topicId);
-  const batches = response?.partitions.find(({ partitionIndex }) => partitionIndex === place.partition)?.records ?? [];
+  const batches =
+    response?.partitions.find(({ partitionIndex }) => partitionIndex === place.partition)?.records ?? [];
   const records = batches.flatMap((batch) => recordsOf(batch, place.offset ?? 0n));
   const last = batches.at(-1);
   if (last !== undefined) place.offset = last.firstOffset + BigInt(last.lastOffsetDelta) + 1n;
@@ -203,7 +211,10 @@ async function backIntoRange(
   { startAt }: GroupSettings,
   places: readonly Place[],
 ): Promise<void> {
-  const [first, end] = await Promise.all([offsetsAt(consumer, places, earliest), offsetsAt(consumer, places, latest)]);
+  const [first, end] = await Promise.all([
+    offsetsAt(consumer, places, earliest),
+    offsetsAt(consumer, places, latest),
+  ]);
   for (const place of places) {
     const { offset = 0n } = place;
     const [low = 0n, high = 0n] = [first(place), end(place)];

@@ -42,7 +42,9 @@ export function joinGroup(
   const ended = lives({
     signal: stopping.signal,
     live: async () => {
-      const consumer = new kafka.Consumer(configOf(options, settings) as never) as unknown as PlatformaticConsumer;
+      const consumer = new kafka.Consumer(
+        configOf(options, settings) as never,
+      ) as unknown as PlatformaticConsumer;
       member.consumer = consumer;
       const over = listen(member, consumer);
       consumer.topics.trackAll(...settings.topics);
@@ -61,7 +63,9 @@ export function joinGroup(
     resume: (partitions) => member.tenure?.fetches.resume(partitions),
     commit: async (offsets) => {
       const { consumer, tenure } = member;
-      if (consumer !== undefined && tenure !== undefined) await commitAs(kafka, consumer, tenure.membership, offsets);
+      if (consumer !== undefined && tenure !== undefined) {
+        await commitAs(kafka, consumer, tenure.membership, offsets);
+      }
     },
     leave: async () => {
       stopping.abort();
@@ -70,7 +74,10 @@ export function joinGroup(
   };
 }
 
-function configOf(options: Readonly<Record<string, unknown>>, settings: GroupSettings): Record<string, unknown> {
+function configOf(
+  options: Readonly<Record<string, unknown>>,
+  settings: GroupSettings,
+): Record<string, unknown> {
   return {
     ...options,
     groupId: settings.groupId,

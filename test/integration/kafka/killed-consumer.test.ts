@@ -15,7 +15,9 @@ describe.skipIf(!kafkaAvailable())("a consumer process that is killed", () => {
     await using publisher = kafkaPublisher(kafkaJsBinding.connect());
     await publisher.publish(events);
     const env = { DATABASE_URL: ledger.database.connectionString, KAFKA: kafkaBrokers(), TOPIC: topic.name };
-    await using first = spawnProcess("test/integration/kafka/processes/consumer.mjs", { env: { ...env, HOLD_COMMITS: "1" } });
+    await using first = spawnProcess("test/integration/kafka/processes/consumer.mjs", {
+      env: { ...env, HOLD_COMMITS: "1" },
+    });
     await first.waitForLine(/^executed 60$/);
     await first.kill("SIGKILL");
     expect(first.lines).not.toContain("committed");
@@ -35,18 +37,34 @@ describe.skipIf(!kafkaAvailable())("a consumer process that is killed", () => {
     const env = { DATABASE_URL: ledger.database.connectionString, KAFKA: kafkaBrokers(), TOPIC: topic.name };
     await using publisher = kafkaPublisher(kafkaJsBinding.connect());
     await using paused = spawnProcess("test/integration/kafka/processes/consumer.mjs", { env });
-    await publisher.publish(Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, at)));
+    await publisher.publish(
+      Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, at)),
+    );
     await paused.waitForLine(/^executed \d+$/);
     await paused.kill("SIGSTOP");
-    await publisher.publish(Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, 40 + at)));
-    const other = ledger.consume({ client: kafkaJsBinding.connect(), topics: [topic.name], sessionTimeoutMs: 3000 });
-    await until(() => other.stats().assigned === 2, { timeoutMs: 30_000, what: "the paused member's partitions" });
+    await publisher.publish(
+      Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, 40 + at)),
+    );
+    const other = ledger.consume({
+      client: kafkaJsBinding.connect(),
+      topics: [topic.name],
+      sessionTimeoutMs: 3000,
+    });
+    await until(() => other.stats().assigned === 2, {
+      timeoutMs: 30_000,
+      what: "the paused member's partitions",
+    });
     await ledger.reached(80);
     await topic.drained("ledger");
     await paused.kill("SIGCONT");
     // It comes back as a member like any other.
-    await until(() => other.stats().assigned === 1, { timeoutMs: 30_000, what: "a partition for the one that woke up" });
-    await publisher.publish(Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, 80 + at)));
+    await until(() => other.stats().assigned === 1, {
+      timeoutMs: 30_000,
+      what: "a partition for the one that woke up",
+    });
+    await publisher.publish(
+      Array.from({ length: 40 }, (_, at) => eventOf(topic.name, `order-${at % 4}`, 80 + at)),
+    );
     const effects = await ledger.reached(120);
     await topic.drained("ledger");
     expect(effects).toHaveLength(120);

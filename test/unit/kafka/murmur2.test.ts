@@ -22,7 +22,12 @@ describe("murmur2", () => {
     expect(table.length).toBeGreaterThan(60);
     const ours = table.map(({ keyHex }) => {
       const key = Buffer.from(keyHex, "hex");
-      return { keyHex, murmur2: murmur2(key), of12: murmur2Partition(key, 12), of1000: murmur2Partition(key, 1000) };
+      return {
+        keyHex,
+        murmur2: murmur2(key),
+        of12: murmur2Partition(key, 12),
+        of1000: murmur2Partition(key, 1000),
+      };
     });
     expect(ours).toEqual(table);
   });

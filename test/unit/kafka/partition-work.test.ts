@@ -12,10 +12,13 @@ describe("the work of a partition", () => {
   test("commits no offset behind which something isn't done, whatever ends first", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ key: fc.constantFrom("a", "b", "c", "d"), gap: fc.integer({ min: 1, max: 3 }) }), {
-          minLength: 1,
-          maxLength: 60,
-        }),
+        fc.array(
+          fc.record({ key: fc.constantFrom("a", "b", "c", "d"), gap: fc.integer({ min: 1, max: 3 }) }),
+          {
+            minLength: 1,
+            maxLength: 60,
+          },
+        ),
         fc.infiniteStream(fc.nat()),
         (records, choices) => {
           const work = partitionWork({ topic: "payment", partition: 0 });
@@ -38,7 +41,9 @@ describe("the work of a partition", () => {
             const undone = all.find(({ done }) => !done)?.offset;
             const { offset: reached = 0n } = work.toCommit() ?? {};
             expect(reached).toBeLessThanOrEqual(undone ?? BigInt(offset) + 1n);
-            expect(work.uncommitted).toBe(undone === undefined ? 0 : all.filter((each) => each.offset >= undone).length);
+            expect(work.uncommitted).toBe(
+              undone === undefined ? 0 : all.filter((each) => each.offset >= undone).length,
+            );
           }
           expect(work.toCommit()?.offset).toBe(BigInt(offset) + 1n);
         },
@@ -62,7 +67,9 @@ describe("the work of a partition", () => {
             if (batch.length > 0) batches.push(batch);
             const inFlight = batches.map((each) => new Set(each.map(({ key }) => key)));
             for (const [at, set] of inFlight.entries()) {
-              for (const other of inFlight.slice(at + 1)) for (const key of other) expect(set.has(key)).toBe(false);
+              for (const other of inFlight.slice(at + 1)) {
+                for (const key of other) expect(set.has(key)).toBe(false);
+              }
             }
             for (const { key, offset } of batch) {
               expect(offset).toBeGreaterThan(seen.get(key) ?? -1n);

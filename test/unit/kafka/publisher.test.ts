@@ -6,7 +6,9 @@ import { deferred } from "../../support/deferred.ts";
 import { eventOf } from "../../integration/kafka/support/events.ts";
 
 /** A client whose sends the test decides; no broker could be made to fail at the right moment. */
-function clientThat(send: (batches: readonly PartitionRecords[]) => Promise<void>): KafkaClient & { connected: number } {
+function clientThat(
+  send: (batches: readonly PartitionRecords[]) => Promise<void>,
+): KafkaClient & { connected: number } {
   const client = {
     name: "test",
     connected: 0,

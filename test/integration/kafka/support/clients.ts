@@ -21,5 +21,8 @@ export const kafkaJsBinding: Binding = {
 export const platformaticBinding: Binding = {
   name: "@platformatic/kafka",
   connect: (brokers = kafkaBrokers()) =>
-    fromPlatformatic({ Consumer, Producer, kGetApi, kGetConnection }, { bootstrapBrokers: brokers.split(",") }),
+    fromPlatformatic(
+      { Consumer, Producer, kGetApi, kGetConnection },
+      { bootstrapBrokers: brokers.split(",") },
+    ),
 };

@@ -13,7 +13,9 @@ import type { Ledger } from "./ledger.ts";
 
 /** `each` events of each of `keys` keys, the keys taking turns. */
 export function eventsOf(topic: string, keys: number, each: number): EventMessage[] {
-  return Array.from({ length: keys * each }, (_, at) => eventOf(topic, `order-${at % keys}`, 1 + Math.floor(at / keys)));
+  return Array.from({ length: keys * each }, (_, at) =>
+    eventOf(topic, `order-${at % keys}`, 1 + Math.floor(at / keys)),
+  );
 }
 
 async function publish(binding: Binding, events: readonly EventMessage[]): Promise<void> {
@@ -64,7 +66,12 @@ export function describeConsumer(binding: Binding): void {
         topic: topic.name,
         messages: [
           { key: "order-0", value: "{}", partition: 0 },
-          { key: null, value: "not json", partition: 0, headers: { event_id: "42", event_type: "payment.charged" } },
+          {
+            key: null,
+            value: "not json",
+            partition: 0,
+            headers: { event_id: "42", event_type: "payment.charged" },
+          },
         ],
       });
       await producer.disconnect();
@@ -106,7 +113,10 @@ export function describeConsumer(binding: Binding): void {
       const events = eventsOf(topic.name, 40, 30);
       const options = { client: binding.connect(), topics: [topic.name], batchSize: 7, concurrency: 2 };
       const first = ledger.consume(options);
-      await until(() => first.stats().assigned === 4, { timeoutMs: 15_000, what: "the first member's partitions" });
+      await until(() => first.stats().assigned === 4, {
+        timeoutMs: 15_000,
+        what: "the first member's partitions",
+      });
       const published = publish(binding, events);
       const second = ledger.consume({ ...options, client: binding.connect() });
       await until(() => second.stats().assigned === 2 && first.stats().assigned === 2, {
@@ -115,7 +125,10 @@ export function describeConsumer(binding: Binding): void {
       });
       await published;
       await first.stop();
-      await until(() => second.stats().assigned === 4, { timeoutMs: 20_000, what: "all partitions for the second" });
+      await until(() => second.stats().assigned === 4, {
+        timeoutMs: 20_000,
+        what: "all partitions for the second",
+      });
       const effects = await ledger.reached(events.length, { timeoutMs: 30_000 });
       await topic.drained("ledger");
       expect(effects).toHaveLength(events.length);
@@ -164,7 +177,10 @@ export function describeConsumer(binding: Binding): void {
       });
       await entered.promise;
       const second = ledger.consume({ client: binding.connect(), topics: [topic.name] });
-      await until(() => first.revocations.length > 0 && signals.some(({ aborted }) => aborted), { timeoutMs: 20_000, what: "the abort" });
+      await until(() => first.revocations.length > 0 && signals.some(({ aborted }) => aborted), {
+        timeoutMs: 20_000,
+        what: "the abort",
+      });
       const before = [...first.committed];
       await first.stop();
       const effects = await ledger.reached(16);
@@ -189,7 +205,10 @@ export function describeConsumer(binding: Binding): void {
       await until(() => consumer.stats().assigned === 4, { timeoutMs: 15_000, what: "the partitions" });
       away.cut();
       await publish(binding, eventsOf(topic.name, 10, 5));
-      await until(() => consumer.stats().paused && away.refused() > 5, { timeoutMs: 20_000, what: "the pause" });
+      await until(() => consumer.stats().paused && away.refused() > 5, {
+        timeoutMs: 20_000,
+        what: "the pause",
+      });
       expect(consumer.committed).toEqual([]);
       away.restore();
       const effects = await ledger.reached(50);

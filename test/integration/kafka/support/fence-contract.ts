@@ -25,7 +25,11 @@ async function filledTopic(binding: Binding): Promise<TestTopic> {
 
 const members: GroupMember[] = [];
 
-function join(client: KafkaClient, topic: string, onRevoked?: (member: GroupMember) => Promise<void>): Joined {
+function join(
+  client: KafkaClient,
+  topic: string,
+  onRevoked?: (member: GroupMember) => Promise<void>,
+): Joined {
   let owned: TopicPartition[] = [];
   const seen = new Set<number>();
   const settings = {
@@ -79,7 +83,10 @@ export function describeFence(binding: Binding): void {
       const first = join(binding.connect(), topic.name);
       await until(() => first.seen.size === 2, { timeoutMs: 20_000, what: "both partitions" });
       const second = join(binding.connect(), topic.name);
-      await until(() => second.owned().length === 1 && second.seen.size > 0, { timeoutMs: 20_000, what: "one for each" });
+      await until(() => second.owned().length === 1 && second.seen.size > 0, {
+        timeoutMs: 20_000,
+        what: "one for each",
+      });
       const [lost] = second.owned();
       const at = lost?.partition ?? 0;
       await second.member.commit([{ topic: topic.name, partition: at, offset: 100n }]);

@@ -1,5 +1,12 @@
 import { consume } from "idemkit/kafka";
-import type { Consumer, ConsumeObserver, ConsumeOptions, KafkaClient, PartitionOffset, TopicPartition } from "idemkit/kafka";
+import type {
+  Consumer,
+  ConsumeObserver,
+  ConsumeOptions,
+  KafkaClient,
+  PartitionOffset,
+  TopicPartition,
+} from "idemkit/kafka";
 import type { EventHandler, EventOutcome } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type pg from "pg";

@@ -30,7 +30,9 @@ export function describePublisher(binding: Binding): void {
       expect(records.every(({ key, partition }) => partition === murmur2Partition(key, 12))).toBe(true);
       for (const key of new Set(events.map((event) => event.key))) {
         const sent = events.filter((event) => event.key === key).map(({ eventId }) => eventId);
-        expect(records.filter((record) => record.key === key).map(({ headers }) => headers["event_id"])).toEqual(sent);
+        expect(
+          records.filter((record) => record.key === key).map(({ headers }) => headers["event_id"]),
+        ).toEqual(sent);
       }
       const first = records.find(({ headers }) => headers["event_id"] === events[0]?.eventId);
       expect(first?.value).toBe('{"n":0}');
@@ -47,7 +49,9 @@ export function describePublisher(binding: Binding): void {
     test("names the headers as CloudEvents does, where asked", async () => {
       const topic = await createTopic({ partitions: 1 });
       const event = eventOf(topic.name, "order-1", 1, { aggregateVersion: 3 });
-      await using publisher = kafkaPublisher(binding.connect(), { headers: { cloudEvents: { source: "/orders" } } });
+      await using publisher = kafkaPublisher(binding.connect(), {
+        headers: { cloudEvents: { source: "/orders" } },
+      });
       await publisher.publish([event]);
       const [record] = await readTopic(topic, 1);
       expect(record?.headers).toEqual({
@@ -72,7 +76,14 @@ export function describePublisher(binding: Binding): void {
       ];
       await using publisher = kafkaPublisher(binding.connect(), { maxBatchBytes: 1_000_000 });
       const results = names(await publisher.publish(events));
-      expect(results).toEqual(["acknowledged", "acknowledged", "refused", "acknowledged", "failed", "acknowledged"]);
+      expect(results).toEqual([
+        "acknowledged",
+        "acknowledged",
+        "refused",
+        "acknowledged",
+        "failed",
+        "acknowledged",
+      ]);
       // Nothing was acknowledged that isn't there, though the pipeline was broken in the middle.
       const found = new Set((await readTopic(topic, 4)).map(({ headers }) => headers["event_id"]));
       for (const [at, event] of events.entries()) {
