@@ -180,7 +180,11 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
     get broken() {
       return broken !== undefined;
     },
-    run,
+    run: async (call) => {
+      // What a handler began and nobody awaited may come back when the client is another transaction's.
+      if (guard.closed) throw new IdemkitError("transaction_closed");
+      return run(call);
+    },
     commit: async (...calls) => {
       guard.closed = true;
       try {
