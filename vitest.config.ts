@@ -58,7 +58,7 @@ export default defineConfig({
           include: ["test/integration/kafka/**/*.test.ts", "test/kafka-confluent/*.test.ts"],
           globalSetup: [...globalSetup, "test/support/kafka-global-setup.ts"],
           sequence: { groupOrder: 3 },
-          maxWorkers: 1,
+          maxWorkers: 2,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

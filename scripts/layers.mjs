@@ -43,7 +43,7 @@ const layers = {
   platformatic: ["errors", "internal", "core", "kafka"],
   confluent: ["errors", "internal", "core", "kafka"],
   client: ["errors", "internal"],
-  maintenance: ["errors", "internal", "core", "postgres"],
+  maintenance: ["errors", "internal", "core", "postgres", "inbox"],
   pg: ["errors", "internal", "core", "postgres"],
   index: ["errors", "internal", "core", "postgres", "maintenance", "outbox", "inbox", "effects", "saga"],
   fastify: ["errors", "internal", "core", "http", "effects"],

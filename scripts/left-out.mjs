@@ -1,6 +1,11 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
 import { findChromium } from "./chromium.mjs";
 import { whyNoKafka } from "./kafka/provide.mjs";
 import { findPgBouncer } from "./pgbouncer.mjs";
+
+const confluent = fileURLToPath(new URL("../test/kafka-confluent/node_modules", import.meta.url));
 
 /**
  * A line that begins with `left out:` fails CI, where everything can be had; the others only inform.
@@ -14,6 +19,11 @@ export function leftOut() {
   }
   const why = whyNoKafka();
   if (why !== undefined) lines.push(`left out: the tests on Kafka (${why}; or give KAFKA_BROKERS)`);
+  else if (!existsSync(confluent)) {
+    lines.push(
+      "left out: the tests on Confluent's Kafka client (node scripts/kafka/install-confluent.mjs builds it)",
+    );
+  }
   if (!findChromium()) {
     lines.push("left out: the client in a browser (no chromium here; Debian has a package)");
   }

@@ -18,9 +18,9 @@ import { fixedSettings } from "./settings.mjs";
 
 /**
  * @typedef {object} Broker
- * @property {number} port
+ * @property {number} port the same one after each start
  * @property {string} brokers for a client: `host:port`
- * @property {number} pid
+ * @property {number} pid another one after each start
  * @property {() => Promise<void>} start does nothing while it runs; the port and the data stay
  * @property {() => Promise<void>} stop SIGTERM, and SIGKILL where that takes too long
  * @property {() => Promise<void>} kill SIGKILL
@@ -28,7 +28,14 @@ import { fixedSettings } from "./settings.mjs";
  */
 
 /** Small and quick to start: one machine runs this beside everything else. */
-const heap = ["-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData"];
+const heap = [
+  "-Xms128m",
+  "-Xmx384m",
+  "-XX:+UseSerialGC",
+  "-XX:TieredStopAtLevel=1",
+  "-Xshare:auto",
+  "-XX:-UsePerfData",
+];
 const logging = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Djava.awt.headless=true"];
 
 /** A clean stop writes everything out, which a broker of this size does in a second or two. */
@@ -70,8 +77,12 @@ const javaArguments = (jars, args) => [...heap, ...logging, "-cp", join(jars, "*
 function format(jars, folder, properties) {
   if (existsSync(join(folder, "data/meta.properties"))) return;
   const clusterId = randomBytes(16).toString("base64url");
-  const args = ["kafka.tools.StorageTool", "format", "--standalone", "-t", clusterId, "-c", properties];
-  const { status, stdout, stderr } = spawnSync(javaCommand(), javaArguments(jars, args), { encoding: "utf8" });
+  // In one word: an id may begin with a dash.
+  const id = `--cluster-id=${clusterId}`;
+  const args = ["kafka.tools.StorageTool", "format", "--standalone", id, "-c", properties];
+  const { status, stdout, stderr } = spawnSync(javaCommand(), javaArguments(jars, args), {
+    encoding: "utf8",
+  });
   if (status !== 0) throw new Error(`Kafka's storage could not be formatted:\n${stdout}${stderr}`);
 }
 
@@ -107,9 +118,10 @@ function launch(jars, folder, { properties, removePaths }) {
  * @param {string} folder
  */
 async function serving(broker, port, folder) {
-  for (const deadline = Date.now() + startMs; Date.now() < deadline; await delay(50)) {
+  for (const deadline = Date.now() + startMs; Date.now() < deadline;) {
     if (broker.hasExited()) break;
     if (await isServing(port)) return;
+    await delay(50);
   }
   const log = readFileSync(join(folder, "broker.log"), "utf8").split("\n").slice(-15).join("\n");
   throw new Error(`Kafka did not start on port ${port}:\n${log}`);

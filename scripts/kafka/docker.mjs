@@ -24,8 +24,9 @@ export function whyNoDocker() {
 
 /** @param {number} port */
 async function serving(port) {
-  for (const deadline = Date.now() + 120_000; Date.now() < deadline; await delay(100)) {
+  for (const deadline = Date.now() + 120_000; Date.now() < deadline;) {
     if (await isServing(port)) return;
+    await delay(100);
   }
   throw new Error(`Kafka in Docker did not start on port ${port}`);
 }
@@ -48,7 +49,16 @@ function environment(port) {
 export async function startDockerBroker() {
   const port = await freePort();
   const name = `idemkit-kafka-${randomUUID()}`;
-  docker("run", "-d", "--name", name, "-p", `127.0.0.1:${port}:${port}`, ...environment(port), `apache/kafka:${kafkaVersion}`);
+  docker(
+    "run",
+    "-d",
+    "--name",
+    name,
+    "-p",
+    `127.0.0.1:${port}:${port}`,
+    ...environment(port),
+    `apache/kafka:${kafkaVersion}`,
+  );
   await serving(port);
   return {
     port,

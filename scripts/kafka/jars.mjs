@@ -15,7 +15,7 @@ const pom = fileURLToPath(new URL("pom.xml", import.meta.url));
 const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 function jarFolder() {
-  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   return join(cache, "idemkit", `kafka-${kafkaVersion}`);
 }
 
@@ -44,10 +44,16 @@ async function download(folder) {
   const args = ["-q", "-B", "-f", pom, copyDependencies, "-DincludeScope=runtime"];
   const settings = [`-Dkafka.version=${kafkaVersion}`, `-DoutputDirectory=${folder}`];
   const child = spawn("mvn", [...args, ...settings], { stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-  const status = await new Promise((resolve) => child.once("close", resolve));
-  if (status !== 0) throw new Error(`Maven could not bring Kafka ${kafkaVersion}:\n${output.slice(-2000)}`);
+  /** @type {unknown[]} */
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(chunk));
+  /** @type {number | null} */
+  const status = await new Promise((resolve) => {
+    child.once("close", resolve);
+  });
+  if (status !== 0) {
+    throw new Error(`Maven could not bring Kafka ${kafkaVersion}:\n${output.join("").slice(-2000)}`);
+  }
 }
 
 /**

@@ -9,16 +9,20 @@ import { isUuid } from "./event-id.ts";
 export function checkMessage(message: EventMessage): EventMessage {
   const { eventId, type, topic, key, payload, headers, aggregateVersion } = message;
   if (typeof eventId !== "string" || !isUuid(eventId)) throw malformed("eventId", "must be a UUID");
-  for (const [at, text] of Object.entries({ type, topic, key })) {
-    if (typeof text !== "string" || text === "") throw malformed(at, "is missing");
-    if (text.includes("\0")) throw malformed(at, "holds a NUL, which PostgreSQL can't store");
-  }
+  checkText("type", type);
+  checkText("topic", topic);
+  checkText("key", key);
   if (!(payload instanceof Uint8Array)) throw malformed("payload", "must be bytes");
   if (typeof headers !== "object" || headers === null) throw malformed("headers", "are missing");
   if (aggregateVersion !== undefined && !(Number.isSafeInteger(aggregateVersion) && aggregateVersion >= 0)) {
     throw malformed("aggregateVersion", "must be a whole number from 0");
   }
   return message;
+}
+
+function checkText(at: string, text: unknown): void {
+  if (typeof text !== "string" || text === "") throw malformed(at, "is missing");
+  if (text.includes("\0")) throw malformed(at, "holds a NUL, which PostgreSQL can't store");
 }
 
 function malformed(at: string, detail: string): IdemkitError {

@@ -3,6 +3,7 @@ import { keyText, openClaim } from "./claim.ts";
 import type { Claimed } from "./claim.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
 import { idFaultOf } from "./id-policy.ts";
+import type { IdFault } from "./id-policy.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
 import type { EventOutcome } from "./outcome.ts";
@@ -38,36 +39,47 @@ export async function deliver<Tx>(
     await session.rollback();
     return { outcomes: events.map(() => "duplicate"), filled: new Set() };
   }
+  const routes = events.map((event) => routeOf(inbox, claimed, event));
   return inUnit(inbox, session, signal, async (unit) => {
-    await unit.prepare(events.filter(({ id }) => claimed.recorded.has(id)));
+    await unit.prepare(events.filter((_, index) => routes[index] === "apply"));
     const outcomes: EventOutcome[] = [];
-    for (const event of events) outcomes.push(await take(inbox, { unit, claimed, event, attempt }));
+    for (const [index, event] of events.entries()) {
+      const route = routes[index] ?? "duplicate";
+      outcomes.push(
+        route === "apply" ? await unit.apply(event, attempt) : await setAside(inbox, unit, event, route),
+      );
+    }
     if (attempt > 1) unit.later(...events.map(({ id }) => consumerCall(inbox, "inbox-attempt-delete", id)));
     await unit.commit();
     return { outcomes, filled: unit.filled };
   });
 }
 
-interface Taken<Tx> {
-  readonly unit: Unit<Tx>;
-  readonly claimed: Claimed;
-  readonly event: Incoming;
-  readonly attempt: number;
-}
+/** What is to be done with an event, as far as it can be told before any handler has run. */
+type Route = "apply" | "duplicate" | "follower" | Fault;
+type Fault = IdFault | "unknown-type";
 
-async function take<Tx>(
-  inbox: Internals<Tx>,
-  { unit, claimed, event, attempt }: Taken<Tx>,
-): Promise<EventOutcome> {
+/** Decided for all events at once: between two statements of a handler the same code runs several times as long. */
+function routeOf<Tx>(inbox: Internals<Tx>, claimed: Claimed, event: Incoming): Route {
   // The second of two in one batch finds its id taken, as it would in a batch of its own.
   if (!claimed.recorded.delete(event.id)) return "duplicate";
-  if (claimed.parked.has(keyText(event.message.topic, event.message.key))) {
+  const { topic, key } = event.message;
+  if (claimed.parked.size > 0 && claimed.parked.has(keyText(topic, key))) return "follower";
+  return idFaultOf(event, claimed, inbox.settings) ?? typeFaultOf(inbox, event) ?? "apply";
+}
+
+async function setAside<Tx>(
+  inbox: Internals<Tx>,
+  unit: Unit<Tx>,
+  event: Incoming,
+  route: Exclude<Route, "apply">,
+): Promise<EventOutcome> {
+  if (route === "duplicate") return "duplicate";
+  if (route === "follower") {
     unit.later(parkEventCall(inbox, event, { reason: "follower" }));
     return "parked";
   }
-  const fault = idFaultOf(event, claimed, inbox.settings) ?? typeFaultOf(inbox, event);
-  if (fault === undefined) return unit.apply(event, attempt);
-  unit.later(...(await deadLetterCalls(inbox, unit.session, event, { reason: fault, attempts: 0 })));
+  unit.later(...(await deadLetterCalls(inbox, unit.session, event, { reason: route, attempts: 0 })));
   return "dead-lettered";
 }
 

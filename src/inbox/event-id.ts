@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
+const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 const uuidV7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 /** Whether the text is a UUID of any version, in any case. */
 export function isUuid(text: string): boolean {
-  return uuid.test(text.toLowerCase());
+  return uuid.test(text);
 }
 
 /**
@@ -16,6 +16,7 @@ export function isUuid(text: string): boolean {
  * is recorded under an id derived from it, which sorts behind all times.
  */
 export function recordedEventId(eventId: string): string {
+  if (uuidV7.test(eventId)) return eventId;
   const lower = eventId.toLowerCase();
   return uuidV7.test(lower) || isDerived(lower) ? lower : derivedEventId("uuid", lower);
 }
@@ -23,7 +24,7 @@ export function recordedEventId(eventId: string): string {
 /**
  * An event id for what comes with an id that is not a UUID: a provider's webhook, a foreign topic. The same parts give
  * the same id in every process. It is a UUIDv8 (RFC 9562 section 5.8) made of SHA-256 over the length-prefixed parts,
- * whose first byte is `ff`, so that it sorts behind every UUIDv7 of the next six thousand years.
+ * whose first byte is `ff`, so that it sorts behind every UUIDv7 of the next eight thousand years.
  * @param parts - whose id it is, then the id: `derivedEventId("stripe", "evt_1")`
  */
 export function derivedEventId(...parts: readonly [source: string, ...ids: string[]]): string {

@@ -4,7 +4,7 @@ import { opened } from "./claim.ts";
 import { DeliveryError, errorText } from "./failure.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
-import { aborted } from "./run-handler.ts";
+import { aborted } from "./watch.ts";
 import type { Incoming } from "./stored-event.ts";
 
 /** Pauses while the database is away or refuses: short enough to go on soon, jittered so that consumers spread out. */

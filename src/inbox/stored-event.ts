@@ -30,9 +30,9 @@ export function columnsOf({ message, id }: Incoming): readonly unknown[] {
   ];
 }
 
-/** PostgreSQL's text can't hold NUL, and a malformed event must be storable all the same. */
+/** PostgreSQL's text holds neither NUL nor half a surrogate pair, and a malformed event must be storable all the same. */
 export function storable(text: string): string {
-  return text.replaceAll("\0", "\uFFFD");
+  return text.replaceAll("\0", "\uFFFD").toWellFormed();
 }
 
 function orNull(text: string | undefined): string | null {

@@ -4,11 +4,12 @@ import { receivedEvent } from "./handler.ts";
 import type { EventHandler } from "./handler.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
-import { runHandler } from "./run-handler.ts";
 import { columnsOf } from "./stored-event.ts";
 import type { Incoming } from "./stored-event.ts";
 import { versionGuard } from "./version-guard.ts";
 import type { VersionVerdict } from "./versions.ts";
+import { watch } from "./watch.ts";
+import type { Watch } from "./watch.ts";
 
 /** One transaction of the inbox: applies events, and collects what is written at its end. */
 export interface Unit<Tx> {
@@ -55,47 +56,31 @@ export async function inUnit<Tx, T>(
   signal: AbortSignal | undefined,
   work: (unit: Unit<Tx>) => Promise<T>,
 ): Promise<T> {
+  const { handlerTimeoutMs, idleTimeoutMs, isInfrastructure } = inbox.settings;
   const state: UnitState<Tx> = { inbox, session, filled: new Set(), current: undefined };
-  const clock = { longestMs: 0 };
+  const watching = watch(handlerTimeoutMs, signal, inbox.runtime);
   states.set(session.tx as object, state as UnitState<unknown>);
   try {
-    return await work(unitOn(state, clock, signal));
+    return await watching.during(work(unitOn(state, watching)));
   } catch (error) {
+    const overslept = watching.overslept(idleTimeoutMs);
     // First: a handler may have hidden that the server cut the connection, and the rollback finds out.
     await session.rollback();
-    const { idleTimeoutMs, isInfrastructure } = inbox.settings;
-    const overslept = clock.longestMs >= idleTimeoutMs;
-    const run = { broken: session.broken !== undefined, overslept, event: state.current?.event };
-    throw failureOf(error, run, isInfrastructure);
+    throw failureOf(
+      error,
+      { broken: session.broken !== undefined, overslept, event: state.current?.event },
+      isInfrastructure,
+    );
+  } finally {
+    watching.end();
   }
 }
 
-function unitOn<Tx>(
-  state: UnitState<Tx>,
-  clock: { longestMs: number },
-  signal: AbortSignal | undefined,
-): Unit<Tx> {
+function unitOn<Tx>(state: UnitState<Tx>, { begin, handled, close, signal }: Watch): Unit<Tx> {
   const { inbox, session, filled } = state;
+  const { tx } = session;
   const calls: Call[] = [];
   const guard = versionGuard(inbox, session);
-
-  async function handle({ event: { message } }: CurrentEvent, attempt: number): Promise<void> {
-    const handler = handlerOf(inbox, message.type);
-    if (handler === undefined) return;
-    const startedMs = inbox.runtime.monotonicMs();
-    const timeoutMs = inbox.settings.handlerTimeoutMs;
-    try {
-      await runHandler(handler, {
-        event: receivedEvent(message),
-        tx: session.tx,
-        attempt,
-        timeoutMs,
-        signal,
-      });
-    } finally {
-      clock.longestMs = Math.max(clock.longestMs, inbox.runtime.monotonicMs() - startedMs);
-    }
-  }
 
   function hold(event: Incoming, aggregate: string): "parked" {
     calls.push(parkEventCall(inbox, event, { reason: "gap", aggregate }));
@@ -108,7 +93,15 @@ function unitOn<Tx>(
     const guarded = guard.judge(event.message);
     if (guarded?.verdict === "stale") return "stale";
     if (guarded?.verdict === "gap") return hold(event, guarded.aggregate);
-    await handle(current, attempt);
+    const handler = handlerOf(inbox, event.message.type);
+    if (handler !== undefined) {
+      begin();
+      try {
+        await handler(receivedEvent(event.message), { tx, signal, attempt });
+      } finally {
+        handled();
+      }
+    }
     if (current.behind !== undefined) return hold(event, current.behind);
     if (current.verdict === "stale") return "stale";
     if (guarded?.advance() === true) filled.add(guarded.aggregate);
@@ -121,7 +114,10 @@ function unitOn<Tx>(
     apply,
     prepare: (events) => guard.lock(events),
     later: (...given) => void calls.push(...given),
-    commit: () => session.commit(...calls, ...guard.calls()),
+    commit: async () => {
+      close();
+      await session.commit(...calls, ...guard.calls());
+    },
   };
 }
 

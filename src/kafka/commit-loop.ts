@@ -25,7 +25,14 @@ export interface CommitSettings {
 const failedMs = 1000;
 
 /** The loop runs only while there is something to commit. */
-export function commitLoop({ everyMs, runtime, works, commit, onCommitted, onError }: CommitSettings): CommitLoop {
+export function commitLoop({
+  everyMs,
+  runtime,
+  works,
+  commit,
+  onCommitted,
+  onError,
+}: CommitSettings): CommitLoop {
   const stopped = new AbortController();
   let running = false;
 
@@ -40,7 +47,9 @@ export function commitLoop({ everyMs, runtime, works, commit, onCommitted, onErr
     }
     // By identity: an ownership that began meanwhile is another work.
     for (const work of from) {
-      const mine = offsets.find(({ topic, partition }) => topic === work.of.topic && partition === work.of.partition);
+      const mine = offsets.find(
+        ({ topic, partition }) => topic === work.of.topic && partition === work.of.partition,
+      );
       if (mine !== undefined) work.committed(mine.offset);
     }
     onCommitted(offsets);

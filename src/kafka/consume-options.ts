@@ -119,16 +119,30 @@ export function consumeSettings<Tx>(options: ConsumeOptions<Tx>): ConsumeSetting
   checkNames("consume", options, [...ownNames, ...inboxSettingNames]);
   const { topics, startAt = "earliest", headers = "idemkit", logger = console, observe = {} } = options;
   if (!Array.isArray(topics) || topics.length === 0) throw invalid("topics", "must name at least one topic");
-  if (startAt !== "earliest" && startAt !== "latest") throw invalid("startAt", 'must be "earliest" or "latest"');
+  if (startAt !== "earliest" && startAt !== "latest") {
+    throw invalid("startAt", 'must be "earliest" or "latest"');
+  }
   const numbers = numbersOf(options);
-  if (numbers.heartbeatMs * 2 > numbers.sessionTimeoutMs) throw invalid("heartbeatMs", "must fit into sessionTimeoutMs twice");
+  if (numbers.heartbeatMs * 2 > numbers.sessionTimeoutMs) {
+    throw invalid("heartbeatMs", "must fit into sessionTimeoutMs twice");
+  }
   if (numbers.rebalanceTimeoutMs < numbers.sessionTimeoutMs) {
     throw invalid("rebalanceTimeoutMs", "must not be below sessionTimeoutMs");
   }
-  return { topics, groupId: options.groupId ?? options.consumer, startAt, headers, logger, observe, ...numbers };
+  return {
+    topics,
+    groupId: options.groupId ?? options.consumer,
+    startAt,
+    headers,
+    logger,
+    observe,
+    ...numbers,
+  };
 }
 
-function numbersOf<Tx>(options: ConsumeOptions<Tx>): Pick<
+function numbersOf<Tx>(
+  options: ConsumeOptions<Tx>,
+): Pick<
   ConsumeSettings,
   | "concurrency"
   | "batchSize"
@@ -148,7 +162,12 @@ function numbersOf<Tx>(options: ConsumeOptions<Tx>): Pick<
     commitEveryMs: checkInteger("commitEveryMs", options.commitEveryMs ?? 200, 0, 60_000),
     sessionTimeoutMs: checkInteger("sessionTimeoutMs", options.sessionTimeoutMs ?? 30_000, 1000, 1_800_000),
     heartbeatMs: checkInteger("heartbeatMs", options.heartbeatMs ?? 3000, 100, 600_000),
-    rebalanceTimeoutMs: checkInteger("rebalanceTimeoutMs", options.rebalanceTimeoutMs ?? 60_000, 1000, 3_600_000),
+    rebalanceTimeoutMs: checkInteger(
+      "rebalanceTimeoutMs",
+      options.rebalanceTimeoutMs ?? 60_000,
+      1000,
+      3_600_000,
+    ),
     maxWaitMs: checkInteger("maxWaitMs", options.maxWaitMs ?? 500, 1, 60_000),
     revokeGraceMs: checkInteger("revokeGraceMs", options.revokeGraceMs ?? 5000, 0, 600_000),
     stopGraceMs: checkInteger("stopGraceMs", options.stopGraceMs ?? 10_000, 0, 600_000),

@@ -46,7 +46,8 @@ export function consume<Tx>(options: ConsumeOptions<Tx>, handlers: EventHandlers
   const inbox = createInbox(inboxOptionsOf(options), handlers);
   const { client } = options;
   const { logger, observe, topics, groupId } = settings;
-  const fail = (what: string) => (error: unknown) => logger.error(`idemkit: ${inbox.consumer}: ${what}: ${textOf(error)}`);
+  const fail = (what: string) => (error: unknown) =>
+    logger.error(`idemkit: ${inbox.consumer}: ${what}: ${textOf(error)}`);
   const work = scheduler({ inbox, client, settings, onCommittable: () => commits.soon() });
   const member = client.joinGroup(
     { ...settings, topics, groupId },

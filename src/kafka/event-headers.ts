@@ -42,7 +42,9 @@ export function headersOf(message: EventMessage, style: HeaderStyle): Record<str
     [names.type]: message.type,
     ...(message.sagaId === undefined ? {} : { [names.sagaId]: message.sagaId }),
     ...(message.stepName === undefined ? {} : { [names.stepName]: message.stepName }),
-    ...(message.aggregateVersion === undefined ? {} : { [names.aggregateVersion]: String(message.aggregateVersion) }),
+    ...(message.aggregateVersion === undefined
+      ? {}
+      : { [names.aggregateVersion]: String(message.aggregateVersion) }),
   };
 }
 
@@ -65,7 +67,12 @@ export type ReadEvent =
 export function eventOf(from: TopicPartition, record: ConsumedRecord, style: HeaderStyle): ReadEvent {
   const names = namesOf(style);
   const { [names.eventId]: eventId, [names.type]: type, ...rest } = record.headers;
-  const { [names.sagaId]: sagaId, [names.stepName]: stepName, [names.aggregateVersion]: version, ...headers } = rest;
+  const {
+    [names.sagaId]: sagaId,
+    [names.stepName]: stepName,
+    [names.aggregateVersion]: version,
+    ...headers
+  } = rest;
   const key = record.key === null ? "" : Buffer.from(record.key).toString("utf8");
   const malformed = faultOf({ eventId, type, key, version }, names);
   if (malformed !== undefined) return { malformed, key, headers: record.headers };

@@ -1,3 +1,5 @@
+/* oxlint-disable no-bitwise -- a hash is bit arithmetic */
+
 const seed = 0x9747b28c;
 const m = 0x5bd1e995;
 const r = 24;
@@ -36,5 +38,5 @@ function finish(h: number): number {
  */
 export function murmur2Partition(key: string | Uint8Array, partitions: number): number {
   const bytes = typeof key === "string" ? new TextEncoder().encode(key) : key;
-  return (murmur2(bytes) & 0x7fff_ffff) % partitions;
+  return (murmur2(bytes) & 0x7fffffff) % partitions;
 }

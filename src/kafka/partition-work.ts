@@ -48,35 +48,26 @@ export interface PartitionWork {
 /** A fresh ownership. */
 export function partitionWork(of: TopicPartition): PartitionWork {
   const controller = new AbortController();
-  const busy = new Map<string, number>();
+  const flights = inFlightByKey();
+  const prefix = contiguousPrefix();
   let waiting: Entry[] = [];
-  let inFlight = 0;
   let closed = false;
   let revoked = false;
   let sent: bigint | undefined;
-  let idleWaiters: (() => void)[] = [];
-  const prefix = contiguousPrefix();
-
-  function release({ key }: Entry): void {
-    inFlight -= 1;
-    const left = (busy.get(key) ?? 1) - 1;
-    if (left === 0) busy.delete(key);
-    else busy.set(key, left);
-    if (inFlight > 0) return;
-    for (const resolve of idleWaiters) resolve();
-    idleWaiters = [];
-  }
 
   function take(limit: number): Entry[] {
-    if (closed) return [];
     const taken: Entry[] = [];
     const left: Entry[] = [];
     // A key in flight keeps all its records waiting, and so its order.
-    for (const entry of waiting) (taken.length < limit && !busy.has(entry.key) ? taken : left).push(entry);
+    for (const entry of waiting) (taken.length < limit && !flights.has(entry.key) ? taken : left).push(entry);
     waiting = left;
-    for (const { key } of taken) busy.set(key, (busy.get(key) ?? 0) + 1);
-    inFlight += taken.length;
+    flights.begin(taken);
     return taken;
+  }
+
+  function close(): void {
+    closed = true;
+    waiting = [];
   }
 
   return {
@@ -87,7 +78,7 @@ export function partitionWork(of: TopicPartition): PartitionWork {
       return prefix.length();
     },
     get inFlight() {
-      return inFlight;
+      return flights.count();
     },
     add: (more) => {
       prefix.add(more);
@@ -98,28 +89,59 @@ export function partitionWork(of: TopicPartition): PartitionWork {
       if (entry.done) return;
       entry.done = true;
       entry.event = undefined;
-      release(entry);
+      flights.end(entry);
     },
     giveBack: (given) => {
       if (!closed) waiting = [...given, ...waiting].sort((a, b) => (a.offset < b.offset ? -1 : 1));
-      for (const entry of given) release(entry);
+      for (const entry of given) flights.end(entry);
     },
     toCommit: () => {
       const reached = prefix.reached();
       return revoked || reached === undefined || reached === sent ? undefined : { ...of, offset: reached };
     },
     committed: (offset) => void (sent = offset),
-    close: () => {
-      closed = true;
-      waiting = [];
-    },
+    close,
     revoke: () => {
-      closed = true;
+      close();
       revoked = true;
-      waiting = [];
     },
     abort: (reason) => controller.abort(reason),
-    idle: () => (inFlight === 0 ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve))),
+    idle: flights.idle,
+  };
+}
+
+interface InFlight {
+  has(key: string): boolean;
+  count(): number;
+  begin(entries: readonly Entry[]): void;
+  end(entry: Entry): void;
+  idle(): Promise<void>;
+}
+
+function inFlightByKey(): InFlight {
+  const keys = new Map<string, number>();
+  let count = 0;
+  let idleWaiters: (() => void)[] = [];
+
+  function end({ key }: Entry): void {
+    count -= 1;
+    const left = (keys.get(key) ?? 1) - 1;
+    if (left === 0) keys.delete(key);
+    else keys.set(key, left);
+    if (count > 0) return;
+    for (const resolve of idleWaiters) resolve();
+    idleWaiters = [];
+  }
+
+  return {
+    has: (key) => keys.has(key),
+    count: () => count,
+    begin: (entries) => {
+      for (const { key } of entries) keys.set(key, (keys.get(key) ?? 0) + 1);
+      count += entries.length;
+    },
+    end,
+    idle: () => (count === 0 ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve))),
   };
 }
 

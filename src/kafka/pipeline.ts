@@ -20,7 +20,8 @@ export function pipeline(client: KafkaClient, sendTimeoutMs: number, nowMs: () =
   const counts = new Map<string, { readonly count: number; readonly at: number }>();
 
   async function using<T>(work: (producer: KafkaProducer) => Promise<T>): Promise<T> {
-    const mine = (current ??= client.connectProducer({ sendTimeoutMs }));
+    current ??= client.connectProducer({ sendTimeoutMs });
+    const mine = current;
     try {
       return await work(await mine);
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { EventMessage, Published, Publisher } from "../core/event.ts";
 import { IdemkitError } from "../errors.ts";
+import { deferred } from "../internal/deferred.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { HeaderStyle } from "./event-headers.ts";
@@ -120,11 +121,10 @@ interface Promised {
 }
 
 function sendingOf(message: EventMessage, onStopped: () => void): Promised {
-  let resolveWith: (result: Published) => void = () => {};
-  const result = new Promise<Published>((resolve) => (resolveWith = resolve));
+  const { promise: result, resolve } = deferred<Published>();
   const settle = (published: Published): void => {
     if (published.published !== "acknowledged") onStopped();
-    resolveWith(published);
+    resolve(published);
   };
   return { sending: { message, settle }, result };
 }
@@ -137,7 +137,9 @@ function partitioned<T>(items: readonly T[], test: (item: T) => boolean): [T[], 
 function topicLookup(
   { pipeline: line, protocolErrorOf }: SendSettings,
   unknownTopicMs: number,
-): (sendings: readonly Sending[]) => Promise<{ readonly counts: Map<string, number>; readonly ready: readonly Sending[] }> {
+): (
+  sendings: readonly Sending[],
+) => Promise<{ readonly counts: Map<string, number>; readonly ready: readonly Sending[] }> {
   const unknownSince = new Map<string, number>();
 
   function isRefusal(topic: string, error: unknown): boolean {

@@ -11,7 +11,9 @@ import type { ConsumedRecord, TopicPartition } from "./port.ts";
 export function entryOf(from: TopicPartition, record: ConsumedRecord, style: HeaderStyle): Entry {
   const read = eventOf(from, record, style);
   const { offset } = record;
-  if ("event" in read) return { offset, key: read.event.key, event: read.event, malformed: undefined, done: false };
+  if ("event" in read) {
+    return { offset, key: read.event.key, event: read.event, malformed: undefined, done: false };
+  }
   const key = read.key === "" ? `offset ${offset}` : read.key;
   const event: EventMessage = {
     // The place is all that tells this record from others: a re-send of it is another malformed record.

@@ -1,12 +1,14 @@
 import type { Inbox } from "../inbox/inbox.ts";
-import type { EventOutcome } from "../inbox/outcome.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { CommitLoop } from "./commit-loop.ts";
 import type { ConsumeSettings } from "./consume-options.ts";
 import type { ConsumeStats } from "./consume.ts";
 import { outage } from "./outage.ts";
+import type { Outage } from "./outage.ts";
 import { nameOf, partitionWork } from "./partition-work.ts";
 import type { Entry, PartitionWork } from "./partition-work.ts";
+import { places } from "./places.ts";
+import type { Places } from "./places.ts";
 import type { ConsumedRecord, GroupMember, KafkaClient, TopicPartition } from "./port.ts";
 import { entryOf, runBatch } from "./run-batch.ts";
 
@@ -31,146 +33,162 @@ export interface SchedulerSettings {
   readonly onCommittable: () => void;
 }
 
-/**
- * A batch that told outcomes before its end was split by a failure, and some of its keys wait for another try. It gives
- * its place to another batch, so that poison does not stop other keys; but no more than this many times the places.
- */
-const splitFactor = 8;
+interface State extends SchedulerSettings {
+  /** In the order of their turns. */
+  readonly works: Map<string, PartitionWork>;
+  readonly places: Places;
+  readonly away: Outage;
+  member: GroupMember | undefined;
+  stopping: boolean;
+}
 
-export function scheduler({ inbox, client, settings, onCommittable }: SchedulerSettings): Scheduler {
-  const { concurrency, batchSize, maxUncommitted, observe, logger } = settings;
-  const works = new Map<string, PartitionWork>();
-  let member: GroupMember | undefined;
-  let places = 0;
-  let split = 0;
-  let stopping = false;
-  const away = outage(
-    {
-      paused: (error) => {
-        logger.error(`idemkit: ${inbox.consumer}: the database is away, partitions are paused: ${String(error)}`);
-        flow();
-        observe.paused?.(error);
-      },
-      resumed: () => {
-        logger.info(`idemkit: ${inbox.consumer}: the database is back, partitions are resumed`);
-        flow();
-        observe.resumed?.();
-      },
-      probe: () => {
-        pump();
-        // Paused partitions bring nothing to try: what there was went away with its partition.
-        if (places === 0) away.end();
-      },
-    },
-    systemRuntime,
-  );
+/** Batches that go on without a place, for each place there is. */
+const cededPerPlace = 8;
 
-  /** Holds back at the client what can't be worked on soon. */
-  function flow(): void {
-    for (const work of works.values()) {
-      const full = work.uncommitted >= (work.paused ? maxUncommitted / 2 : maxUncommitted);
-      if ((full || away.active) === work.paused) continue;
-      work.paused = full || away.active;
-      if (work.paused) member?.pause([work.of]);
-      else member?.resume([work.of]);
-    }
-  }
-
-  function pump(): void {
-    while (!stopping && places < away.allowed(concurrency)) {
-      const next = nextBatch();
-      if (next === undefined) break;
-      void run(next.work, next.entries);
-    }
-    flow();
-  }
-
-  /** By turns: a partition that was served goes to the end. */
-  function nextBatch(): { readonly work: PartitionWork; readonly entries: Entry[] } | undefined {
-    for (const [name, work] of works) {
-      const entries = work.take(batchSize);
-      if (entries.length === 0) continue;
-      works.delete(name);
-      works.set(name, work);
-      return { work, entries };
-    }
-    return undefined;
-  }
-
-  async function run(work: PartitionWork, entries: readonly Entry[]): Promise<void> {
-    let holdsPlace = true;
-    places += 1;
-    const leave = (): void => {
-      if (!holdsPlace) return;
-      holdsPlace = false;
-      places -= 1;
-    };
-    const onOutcome = (outcome: EventOutcome, entry: Entry): void => {
-      if (entry.done) return;
-      work.settle(entry);
-      observe.outcome?.(outcome, { ...work.of, offset: entry.offset });
-      onCommittable();
-      if (holdsPlace && split < concurrency * splitFactor) {
-        leave();
-        split += 1;
-        // After the batch has told all it knows now: mostly it has ended then.
-        setImmediate(pump);
-      }
-    };
-    try {
-      await runBatch({ inbox, work, entries, onOutcome });
-      away.end();
-    } catch (error) {
-      work.giveBack(entries.filter(({ done }) => !done));
-      if (!work.signal.aborted) away.begin(error);
-    } finally {
-      if (holdsPlace) leave();
-      else split -= 1;
-      pump();
-    }
-  }
-
-  function take(partitions: readonly TopicPartition[]): PartitionWork[] {
-    return partitions.flatMap((of) => {
-      const work = works.get(nameOf(of));
-      works.delete(nameOf(of));
-      return work ?? [];
-    });
-  }
-
-  async function revoke(partitions: readonly TopicPartition[], lost: boolean, commits: CommitLoop): Promise<void> {
-    const mine = take(partitions);
-    for (const work of mine) work.close();
-    if (client.capabilities.awaitsRevocation && !lost) await endOf(mine, settings.revokeGraceMs, "partition revoked");
-    const last = lost ? undefined : commits.now(mine);
-    for (const work of mine) {
-      work.revoke();
-      work.abort(new Error("partition revoked"));
-    }
-    await last;
-  }
-
+/** Nothing is owned to begin with. */
+export function scheduler(given: SchedulerSettings): Scheduler {
+  const { client, settings } = given;
+  const state: State = {
+    ...given,
+    works: new Map(),
+    places: places(settings.concurrency * cededPerPlace),
+    away: outage(
+      outageListener(() => state),
+      systemRuntime,
+    ),
+    member: undefined,
+    stopping: false,
+  };
+  const all = (): PartitionWork[] => [...state.works.values()];
   return {
-    start: (joined) => void (member = joined),
+    start: (member) => void (state.member = member),
     assign: (partitions) => {
-      for (const of of partitions) works.set(nameOf(of), partitionWork(of));
-      flow();
+      for (const of of partitions) state.works.set(nameOf(of), partitionWork(of));
+      flow(state);
     },
-    revoke,
+    revoke: async (partitions, lost, commits) => {
+      const mine = removed(state, partitions);
+      for (const work of mine) work.close();
+      const waits = client.capabilities.awaitsRevocation && !lost;
+      if (waits) await endOf(mine, settings.revokeGraceMs, "partition revoked");
+      const last = lost ? undefined : commits.now(mine);
+      for (const work of mine) {
+        work.revoke();
+        work.abort(new Error("partition revoked"));
+      }
+      await last;
+    },
     add: (from, records) => {
-      works.get(nameOf(from))?.add(records.map((record) => entryOf(from, record, settings.headers)));
-      pump();
+      const work = state.works.get(nameOf(from));
+      work?.add(records.map((record) => entryOf(from, record, settings.headers)));
+      pump(state);
     },
-    works: () => [...works.values()],
-    stats: () => statsOf([...works.values()], away.active),
+    works: all,
+    stats: () => statsOf(all(), state.away.active),
     stop: async () => {
-      stopping = true;
-      away.stop();
-      const all = [...works.values()];
-      for (const work of all) work.close();
-      await endOf(all, settings.stopGraceMs, "consumer stopped");
+      state.stopping = true;
+      state.away.stop();
+      for (const work of all()) work.close();
+      await endOf(all(), settings.stopGraceMs, "consumer stopped");
     },
   };
+}
+
+function outageListener(stateOf: () => State): Parameters<typeof outage>[0] {
+  return {
+    paused: (error) => {
+      const { inbox, settings } = stateOf();
+      settings.logger.error(
+        `idemkit: ${inbox.consumer}: the database is away, partitions are paused: ${String(error)}`,
+      );
+      flow(stateOf());
+      settings.observe.paused?.(error);
+    },
+    resumed: () => {
+      const { inbox, settings } = stateOf();
+      settings.logger.info(`idemkit: ${inbox.consumer}: the database is back, partitions are resumed`);
+      flow(stateOf());
+      settings.observe.resumed?.();
+    },
+    probe: () => {
+      const state = stateOf();
+      pump(state);
+      // Paused partitions bring nothing to try: what there was went away with its partition.
+      if (state.places.taken === 0) state.away.end();
+    },
+  };
+}
+
+/** Starts what may be started. */
+function pump(state: State): void {
+  while (!state.stopping && state.places.taken < state.away.allowed(state.settings.concurrency)) {
+    const next = nextBatch(state);
+    if (next === undefined) break;
+    void run(state, next.work, next.entries);
+  }
+  flow(state);
+}
+
+/** Holds back at the client what can't be worked on soon. */
+function flow({ works, away, member, settings }: State): void {
+  for (const work of works.values()) {
+    const { maxUncommitted } = settings;
+    const full = work.uncommitted >= (work.paused ? maxUncommitted / 2 : maxUncommitted);
+    if ((full || away.active) === work.paused) continue;
+    work.paused = full || away.active;
+    if (work.paused) member?.pause([work.of]);
+    else member?.resume([work.of]);
+  }
+}
+
+/** By turns: a partition that was served goes to the end. */
+function nextBatch({
+  works,
+  settings,
+}: State): { readonly work: PartitionWork; readonly entries: readonly Entry[] } | undefined {
+  for (const [name, work] of works) {
+    const entries = work.take(settings.batchSize);
+    if (entries.length === 0) continue;
+    works.delete(name);
+    works.set(name, work);
+    return { work, entries };
+  }
+  return undefined;
+}
+
+async function run(state: State, work: PartitionWork, entries: readonly Entry[]): Promise<void> {
+  const { inbox, settings, away, onCommittable } = state;
+  const place = state.places.take();
+  try {
+    await runBatch({
+      inbox,
+      work,
+      entries,
+      onOutcome: (outcome, entry) => {
+        if (entry.done) return;
+        work.settle(entry);
+        settings.observe.outcome?.(outcome, { ...work.of, offset: entry.offset });
+        onCommittable();
+        // After the batch has told all it knows now: mostly it has ended then.
+        if (place.cede()) setImmediate(pump, state);
+      },
+    });
+    away.end();
+  } catch (error) {
+    work.giveBack(entries.filter(({ done }) => !done));
+    if (!work.signal.aborted) away.begin(error);
+  } finally {
+    place.leave();
+    pump(state);
+  }
+}
+
+function removed({ works }: State, partitions: readonly TopicPartition[]): PartitionWork[] {
+  return partitions.flatMap((of) => {
+    const work = works.get(nameOf(of));
+    works.delete(nameOf(of));
+    return work ?? [];
+  });
 }
 
 /** Waits for what is in flight; what takes longer is aborted, and waited for too. */

@@ -80,8 +80,8 @@ async function sendParts(
 ): Promise<{ readonly error: unknown } | undefined> {
   const [first] = batches;
   const parts = batches.length > 1 || first === undefined ? batches : halves(first);
-  for (const [at, part] of parts.entries()) {
-    const failure = await sendRound(withoutHeld([part], held), held, settings);
+  for (const [at, each] of parts.entries()) {
+    const failure = await sendRound(withoutHeld([each], held), held, settings);
     if (failure === undefined) continue;
     for (const { sendings } of parts.slice(at + 1)) failAll(sendings, failure.error);
     return failure;
@@ -140,7 +140,10 @@ function roundsOf(
   { headers, maxBatchBytes }: SendSettings,
 ): Batch[][] {
   const rounds: Batch[][] = [];
-  const open = new Map<string, { round: number; bytes: number; records: ProducedRecord[]; sendings: Sending[] }>();
+  const open = new Map<
+    string,
+    { round: number; bytes: number; records: ProducedRecord[]; sendings: Sending[] }
+  >();
   for (const sending of sendings) {
     const { topic, key } = sending.message;
     const partition = murmur2Partition(key, counts.get(topic) ?? 1);
@@ -151,7 +154,12 @@ function roundsOf(
     if (batch === undefined || batch.bytes + bytes > maxBatchBytes) {
       batch = { round: batch === undefined ? 0 : batch.round + 1, bytes: 0, records: [], sendings: [] };
       open.set(name, batch);
-      (rounds[batch.round] ??= []).push({ topic, partition, records: batch.records, sendings: batch.sendings });
+      (rounds[batch.round] ??= []).push({
+        topic,
+        partition,
+        records: batch.records,
+        sendings: batch.sendings,
+      });
     }
     batch.bytes += bytes;
     batch.records.push(record);

@@ -213,6 +213,7 @@ function pgSession<Tx>(client: PgClient, statement: (call: Call) => PgStatement)
     giveBack: release,
     broken: undefined,
     run: async (call) => {
+      // What a handler began and nobody awaited may come back when the client is another transaction's.
       if (guard.closed) throw new IdemkitError("transaction_closed");
       return run(call);
     },

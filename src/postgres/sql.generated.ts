@@ -195,15 +195,15 @@ returning attempts`,
          case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $4, true) end as lock
 ), recorded as (
   insert into :"schema".processed_event (event_id, consumer_name)
-  select e.event_id, $1 from bounds, unnest($2::uuid[]) as e (event_id) order by e.event_id
+  select e.event_id, $1 from bounds, unnest(string_to_array($2, ',')::uuid[]) as e (event_id) order by e.event_id
   on conflict do nothing
   returning event_id
 ), parked as materialized (
   select p.topic, p.key from :"schema".parked_key as p
-  where p.consumer_name = $1 and (p.topic, p.key) in (select * from unnest($5::text[], $6::text[]))
+  where p.consumer_name = $1 and (p.topic, p.key) in (select k ->> 0, k ->> 1 from json_array_elements($5::json) as k)
   for share
 )
-select array(select event_id::text from recorded) as recorded,
+select (select string_agg(event_id::text, ',') from recorded) as recorded,
        array(select topic from parked) as parked_topics,
        array(select key from parked) as parked_keys,
        extract(epoch from h.expired_before)::float8 * 1000 as expired_before_ms,

@@ -20,8 +20,12 @@ function load(): ConfluentModule | undefined {
 
 const module = load();
 
-/** Confluent's client behind the port; nothing where it is not installed. */
-export const confluentBinding: Binding | undefined = module && {
+/** Confluent's client behind the port. */
+export const confluentBinding: Binding = {
   name: "@confluentinc/kafka-javascript",
-  connect: (brokers = kafkaBrokers()) => fromConfluent(module, { connection: { "bootstrap.servers": brokers } }),
+  installed: module !== undefined,
+  connect: (brokers = kafkaBrokers()) => {
+    if (module === undefined) throw new Error("not installed: run scripts/kafka/install-confluent.mjs");
+    return fromConfluent(module, { connection: { "bootstrap.servers": brokers } });
+  },
 };

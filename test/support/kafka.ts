@@ -49,10 +49,18 @@ function byPartition(offsets: readonly { partition: number; offset: string }[]):
 export async function createTopic(
   options: { partitions?: number; brokers?: string; name?: string; config?: Record<string, string> } = {},
 ): Promise<TestTopic> {
-  const { partitions = 3, brokers = kafkaBrokers(), name = `t-${randomUUID().slice(0, 8)}`, config = {} } = options;
+  const {
+    partitions = 3,
+    brokers = kafkaBrokers(),
+    name = `t-${randomUUID().slice(0, 8)}`,
+    config = {},
+  } = options;
   const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }));
   await withAdmin(brokers, (admin) =>
-    admin.createTopics({ topics: [{ topic: name, numPartitions: partitions, configEntries }], waitForLeaders: true }),
+    admin.createTopics({
+      topics: [{ topic: name, numPartitions: partitions, configEntries }],
+      waitForLeaders: true,
+    }),
   );
   const committed = (groupId: string): Promise<readonly number[]> =>
     withAdmin(brokers, async (admin) => {
@@ -110,7 +118,10 @@ export async function readTopic(topic: TestTopic, count: number, brokers?: strin
         });
       },
     });
-    await until(() => records.length >= count, { timeoutMs: 20_000, what: `${count} records in ${topic.name}` });
+    await until(() => records.length >= count, {
+      timeoutMs: 20_000,
+      what: `${count} records in ${topic.name}`,
+    });
   } finally {
     await consumer.disconnect();
   }

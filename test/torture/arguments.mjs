@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
  * @property {number} seed decides the keys, the amounts and the faults
  * @property {number} events how many events are written at least
  * @property {string} client kafkajs, platformatic or confluent
- * @property {boolean} verbose
+ * @property {boolean} verbose whether the processes' own lines are shown
  */
 
 /**
@@ -32,7 +32,13 @@ export function readArguments() {
   });
   const seconds = whole("seconds", values.seconds);
   const events = values.events === undefined ? seconds * 300 : whole("events", values.events);
-  return { seconds, seed: whole("seed", values.seed), events, client: values.client, verbose: values.verbose };
+  return {
+    seconds,
+    seed: whole("seed", values.seed),
+    events,
+    client: values.client,
+    verbose: values.verbose,
+  };
 }
 
 /**
@@ -45,7 +51,7 @@ export function randomOf(seed) {
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }

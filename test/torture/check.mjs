@@ -3,9 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { checkDelivery } from "idemkit/testing";
 import { Kafka, logLevel } from "kafkajs";
 
-/** @typedef {{ event_id: string, key: string }} Row */
+import { oneRow } from "./one-row.mjs";
 
-const seen = (/** @type {readonly Row[]} */ rows) => rows.map(({ event_id: eventId, key }) => ({ eventId, key }));
+/**
+ * @param {import("pg").Pool} pool
+ * @param {string} text
+ */
+async function seen(pool, text) {
+  const { rows } = /** @type {{ rows: { event_id: string, key: string }[] }} */ (await pool.query(text));
+  return rows.map(({ event_id: eventId, key }) => ({ eventId, key }));
+}
 
 /**
  * Waits until nothing moves any more: the outbox is empty, and every event has had its effect or none came for a while.
@@ -13,15 +20,16 @@ const seen = (/** @type {readonly Row[]} */ rows) => rows.map(({ event_id: event
  * @param {{ patienceMs: number }} options
  */
 export async function drained(pool, { patienceMs }) {
-  const left = `select (select count(*) from idemkit.outbox_event)::int as waiting,
-    (select count(*) from sent s where not exists (select from effect e where e.event_id = s.event_id))::int as open`;
+  const left = `select (select count(*) from idemkit.outbox_event) as waiting,
+    (select count(*) from sent s where not exists (select from effect e where e.event_id = s.event_id)) as open`;
   let last = "";
-  for (let since = performance.now(); performance.now() - since < patienceMs; await delay(300)) {
-    const { rows } = await pool.query(left);
-    if (rows[0].waiting === 0 && rows[0].open === 0) return;
-    const now = JSON.stringify(rows[0]);
+  for (let since = performance.now(); performance.now() - since < patienceMs;) {
+    const { waiting, open } = await oneRow(pool, left, ["waiting", "open"]);
+    if (waiting === 0 && open === 0) return;
+    const now = `${waiting} ${open}`;
     if (now !== last) since = performance.now();
     last = now;
+    await delay(300);
   }
 }
 
@@ -45,8 +53,9 @@ async function readLog(brokers, topic) {
   await consumer.run({
     autoCommit: false,
     eachBatch: async ({ batch }) => {
-      for (const { key, headers } of batch.messages) {
-        records.push({ eventId: String(headers?.["event_id"]), key: String(key) });
+      for (const { key, headers = {} } of batch.messages) {
+        const { event_id: eventId } = headers;
+        records.push({ eventId: String(eventId), key: String(key) });
       }
     },
   });
@@ -55,24 +64,24 @@ async function readLog(brokers, topic) {
   return records;
 }
 
+/** What the ledger comes to: nothing in all, and for each customer what was charged. */
+const balances = `select
+  (select coalesce(sum(amount), 0) from entry) as "balanceCents",
+  (select count(*) from (select key, sum(cents) as cents from sent group by key) s
+   full join (select account, sum(amount) as cents from entry where account <> 'revenue' group by account) e
+     on e.account = s.key where s.cents is distinct from e.cents) as "wrongAccounts",
+  (select count(*) from idemkit.dead_letter) as "deadLetters"`;
+
 /**
  * @param {{ pool: import("pg").Pool, brokers: string, topic: string }} options
  */
 export async function check({ pool, brokers, topic }) {
-  const { rows: sent } = await pool.query("select event_id, key from sent order by key, n");
-  const { rows: effects } = await pool.query("select event_id, key from effect order by seq");
+  const sent = await seen(pool, "select event_id, key from sent order by key, n");
+  const effects = await seen(pool, "select event_id, key from effect order by seq");
   const log = await readLog(brokers, topic);
-  const published = checkDelivery(seen(sent), log);
-  const applied = checkDelivery(seen(sent), seen(effects));
-  const { rows: ledger } = await pool.query(
-    `select coalesce(sum(amount), 0)::bigint as balance, count(*)::int as entries from entry`,
-  );
-  const { rows: wrong } = await pool.query(
-    `select count(*)::int as accounts from (select key, sum(cents) as cents from sent group by key) s
-     full join (select account, sum(amount) as cents from entry where account <> 'revenue' group by account) e
-       on e.account = s.key where s.cents is distinct from e.cents`,
-  );
-  const { rows: letters } = await pool.query("select count(*)::int as count from idemkit.dead_letter");
+  const published = checkDelivery(sent, log);
+  const applied = checkDelivery(sent, effects);
+  const ledger = await oneRow(pool, balances, ["balanceCents", "wrongAccounts", "deadLetters"]);
   return {
     events: sent.length,
     records: log.length,
@@ -81,9 +90,7 @@ export async function check({ pool, brokers, topic }) {
     duplicated: applied.resent + applied.foreign + published.foreign,
     inverted: applied.inverted,
     invertedInLog: published.inverted,
-    balanceCents: Number(ledger[0].balance),
-    wrongAccounts: wrong[0].accounts,
-    deadLetters: letters[0].count,
+    ...ledger,
     details: [...published.faults, ...applied.faults],
   };
 }

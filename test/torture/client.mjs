@@ -7,7 +7,10 @@ import { createRequire } from "node:module";
  */
 export async function clientOf(name, brokers) {
   if (name === "kafkajs") {
-    const [{ fromKafkaJs }, { Kafka, logLevel }] = await Promise.all([import("idemkit/kafkajs"), import("kafkajs")]);
+    const [{ fromKafkaJs }, { Kafka, logLevel }] = await Promise.all([
+      import("idemkit/kafkajs"),
+      import("kafkajs"),
+    ]);
     return fromKafkaJs(new Kafka({ brokers: [brokers], logLevel: logLevel.NOTHING }));
   }
   if (name === "platformatic") {
@@ -20,7 +23,10 @@ export async function clientOf(name, brokers) {
   if (name === "confluent") {
     const { fromConfluent } = await import("idemkit/confluent");
     const require = createRequire(new URL("../kafka-confluent/package.json", import.meta.url));
-    return fromConfluent(require("@confluentinc/kafka-javascript"), { connection: { "bootstrap.servers": brokers } });
+    const module = /** @type {import("idemkit/confluent").ConfluentModule} */ (
+      require("@confluentinc/kafka-javascript")
+    );
+    return fromConfluent(module, { connection: { "bootstrap.servers": brokers } });
   }
   throw new Error(`--client must be kafkajs, platformatic or confluent, not ${name}`);
 }

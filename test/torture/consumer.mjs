@@ -41,11 +41,12 @@ const report = setInterval(() => {
   suppressed = 0;
 }, 100);
 
-process.once("SIGTERM", async () => {
+async function leave() {
   await consumer.stop();
   clearInterval(report);
   if (suppressed > 0) console.log(`suppressed ${suppressed}`);
   await pool.end();
-  process.exit(0);
-});
+}
+
+process.once("SIGTERM", () => void leave());
 console.log("ready");

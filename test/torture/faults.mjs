@@ -18,7 +18,7 @@ export function faults({ start, broker, server, random, seconds, log }) {
   const relays = [start("relay.mjs", "relay-1"), start("relay.mjs", "relay-2")];
   /** @type {Worker[]} */
   const guests = [];
-  let stopping = false;
+  const stopping = new AbortController();
 
   const note = (/** @type {string} */ kind) => {
     counts[kind] = (counts[kind] ?? 0) + 1;
@@ -63,9 +63,9 @@ export function faults({ start, broker, server, random, seconds, log }) {
   }
 
   async function small() {
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       await delay(800 + random() * 1800);
-      if (stopping) return;
+      if (stopping.signal.aborted) return;
       const kind = nextKind();
       note(kind);
       await kinds[kind]?.();
@@ -94,7 +94,7 @@ export function faults({ start, broker, server, random, seconds, log }) {
     counts,
     /** No more faults: everything that was begun is undone. */
     stop: async () => {
-      stopping = true;
+      stopping.abort();
       await ended;
     },
   };

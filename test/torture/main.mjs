@@ -27,7 +27,8 @@ const { seconds, seed, events, client, verbose } = readArguments();
 const startedAt = performance.now();
 
 /** @param {string} line */
-const log = (line) => console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${line}`);
+const log = (line) =>
+  console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 
 async function world() {
   // Only processes die here, never the machine.
@@ -36,7 +37,11 @@ async function world() {
     startPostgres({ dataDir, durable: false, temporary: true, settings: { max_connections: 150 } }),
     ownBroker(),
   ]);
-  const pool = new pg.Pool({ connectionString: server.connectionString, connectionTimeoutMillis: 5000, max: 10 });
+  const pool = new pg.Pool({
+    connectionString: server.connectionString,
+    connectionTimeoutMillis: 5000,
+    max: 10,
+  });
   pool.on("error", () => {});
   // Also while a writer sleeps in the middle of its transaction.
   pool.on("connect", (connection) => connection.on("error", () => {}));
@@ -64,7 +69,14 @@ async function run() {
   const publisher = kafkaPublisher(await clientOf("kafkajs", broker.brokers), { sendTimeoutMs: 5000 });
   try {
     log(`seed ${seed}: ${events} events in ${seconds} s, then draining; consumers and relays on ${client}`);
-    const trouble = faults({ start: workers.start, broker, server, random: randomOf(seed + 1), seconds, log });
+    const trouble = faults({
+      start: workers.start,
+      broker,
+      server,
+      random: randomOf(seed + 1),
+      seconds,
+      log,
+    });
     const again = resender({ pool, topic, publisher });
     const { written, failed } = await write({ pool, topic, random, events, seconds });
     log(`${written} events written; ${failed} transactions failed`);

@@ -6,9 +6,9 @@ import { guardProcess } from "../../scripts/process/guard.mjs";
 
 /**
  * @typedef {object} Worker
- * @property {string} name
+ * @property {string} name the same for the one that takes its place
  * @property {(signal: NodeJS.Signals) => Promise<void>} end sends the signal and waits for the end
- * @property {(signal: NodeJS.Signals) => void} send
+ * @property {(signal: NodeJS.Signals) => void} send the signal alone
  */
 
 /**
@@ -26,7 +26,10 @@ export function processes({ env, onLine }) {
    */
   function start(script, name) {
     const path = fileURLToPath(new URL(script, import.meta.url));
-    const child = spawn(process.execPath, [path], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [path], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const callOff = guardProcess(child.pid ?? 0, { signal: "KILL" });
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on("line", (line) => onLine(name, line));

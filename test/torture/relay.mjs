@@ -14,7 +14,7 @@ startRelay(fromPg(pool), {
   publisher,
   leaseMs: 3000,
   heartbeatMs: 700,
-  onParked: ({ key, error }) => console.log(`parked ${key}: ${error}`),
+  onParked: ({ topic, key, reason }) => console.log(`parked ${topic}/${key}: ${reason}`),
   logger: { info: () => {}, error: (message) => console.log(message) },
 });
 console.log("ready");

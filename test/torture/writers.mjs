@@ -20,10 +20,17 @@ values ($1, $2, $3, $4, now() + $5::int * interval '1 millisecond')`;
 function charge(random) {
   const key = `customer-${Math.floor(random() * keyCount)}`;
   const cents = 1 + Math.floor(random() * 100_000);
+  return { key, cents, resendAfterMs: whenAgain(random) };
+}
+
+/**
+ * A fifth of the events is sent again: half of them at once, half behind later ones.
+ * @param {() => number} random
+ */
+function whenAgain(random) {
   const fate = random();
-  // A fifth of the events is sent again: half of them at once, half behind later ones.
-  const resendAfterMs = fate < 0.1 ? 0 : fate < 0.2 ? 1000 + Math.floor(random() * 5000) : undefined;
-  return { key, cents, resendAfterMs };
+  if (fate < 0.1) return 0;
+  return fate < 0.2 ? 1000 + Math.floor(random() * 5000) : undefined;
 }
 
 /**
@@ -35,10 +42,17 @@ async function commit(client, topic, charges) {
   await client.query("begin");
   const numbered = [];
   for (const each of charges) {
-    const { rows } = await client.query({ name: "count", text: count, values: [each.key] });
-    numbered.push({ ...each, n: Number(rows[0].n) });
+    const { rows } = /** @type {{ rows: { n: number }[] }} */ (
+      await client.query({ name: "count", text: count, values: [each.key] })
+    );
+    numbered.push({ ...each, n: rows[0]?.n ?? 0 });
   }
-  const events = numbered.map(({ key, n, cents }) => ({ type: "payment.charged", topic, key, payload: { n, cents } }));
+  const events = numbered.map(({ key, n, cents }) => ({
+    type: "payment.charged",
+    topic,
+    key,
+    payload: { n, cents },
+  }));
   const ids = await enqueueAll(client, events);
   for (const [at, { key, n, cents, resendAfterMs = null }] of numbered.entries()) {
     await client.query({ name: "note", text: note, values: [ids[at], key, n, cents, resendAfterMs] });
@@ -60,7 +74,9 @@ export async function write({ pool, topic, random, events, seconds, writers = 6 
     while (written < events) {
       const aheadMs = (given / events) * seconds * 1000 - (performance.now() - startedAt);
       if (aheadMs > 0) await delay(aheadMs);
-      const keys = new Map(Array.from({ length: 1 + Math.floor(random() * 3) }, () => charge(random)).map((c) => [c.key, c]));
+      const keys = new Map(
+        Array.from({ length: 1 + Math.floor(random() * 3) }, () => charge(random)).map((c) => [c.key, c]),
+      );
       const charges = [...keys.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
       given += charges.length;
       const sleepMs = random() < 0.02 ? 50 + random() * 300 : 0;

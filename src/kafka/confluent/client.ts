@@ -40,10 +40,10 @@ export function fromConfluent(module: ConfluentModule, options: ConfluentOptions
 
 /** What the publisher's guarantee rests on must not be given otherwise. */
 function requireSafe(conf: RdKafkaConf): void {
-  const all = ["all", -1, "-1"];
+  const all = new Set<unknown>(["all", -1, "-1"]);
   const faults: Readonly<Record<string, boolean>> = {
-    acks: !all.includes((conf["acks"] ?? "all") as string),
-    "request.required.acks": !all.includes((conf["request.required.acks"] ?? "all") as string),
+    acks: !all.has(conf["acks"] ?? "all"),
+    "request.required.acks": !all.has(conf["request.required.acks"] ?? "all"),
     "enable.idempotence": isOff(conf["enable.idempotence"]),
     "transactional.id": "transactional.id" in conf,
     "max.in.flight": Number(conf["max.in.flight"] ?? 1) > 5,

@@ -1,16 +1,14 @@
-import { backoffMs, systemRuntime } from "../../internal/runtime.ts";
-import type { ConsumedRecord, GroupListener, GroupMember, GroupSettings, PartitionOffset } from "../port.ts";
+import { systemRuntime } from "../../internal/runtime.ts";
+import { lives } from "../lives.ts";
+import type { GroupListener, GroupMember, GroupSettings } from "../port.ts";
+import { byPartition, committed, connected, consumed, disconnected, nameOf, withoutOffset } from "./calls.ts";
 import type {
   ConfluentModule,
   RdKafkaConf,
   RdKafkaConsumer,
   RdKafkaError,
-  RdKafkaMessage,
   RdKafkaPartition,
 } from "./structure.ts";
-
-/** Pauses between two lives of the client. */
-const restart = { baseMs: 200, maxMs: 10_000 };
 
 /** librdkafka's codes of a rebalance, and of an error after which a client is of no more use. */
 const assignCode = -175;
@@ -22,139 +20,54 @@ const consumeMax = 1000;
 /** How long leaving may wait for the last revocation. */
 const leaveMs = 15_000;
 
+interface Member {
+  readonly settings: GroupSettings;
+  readonly listener: GroupListener;
+  readonly signal: AbortSignal;
+  readonly owned: Map<string, RdKafkaPartition>;
+  consumer: RdKafkaConsumer | undefined;
+  /** Rebalances one behind the other. */
+  rebalancing: Promise<void>;
+  consuming: Promise<void>;
+  /** The client is of no more use. */
+  fatal: boolean;
+}
+
 /**
  * A member on librdkafka. It holds a rebalance until the revoked partitions are given back here, which happens when the
  * listener is done with them.
  */
 export function joinGroup(
-  { KafkaConsumer }: ConfluentModule,
+  module: ConfluentModule,
   conf: RdKafkaConf,
   settings: GroupSettings,
   listener: GroupListener,
 ): GroupMember {
   const stopping = new AbortController();
-  const owned = new Map<string, RdKafkaPartition>();
-  let consumer: RdKafkaConsumer | undefined;
-  let rebalancing: Promise<void> = Promise.resolve();
-  let consuming: Promise<void> = Promise.resolve();
-
-  async function rebalance(client: RdKafkaConsumer, code: number, partitions: readonly RdKafkaPartition[]): Promise<void> {
-    const cooperative = client.rebalanceProtocol() === "COOPERATIVE";
-    if (code === assignCode) {
-      // What a call that began before brings is of the ownership before, and would be taken for this one's.
-      await consuming;
-      for (const of of partitions) owned.set(nameOf(of), of);
-      listener.assigned(partitions.map(bare));
-      if (cooperative) client.incrementalAssign(partitions);
-      else client.assign(partitions);
-      return;
-    }
-    await lose(partitions, client.assignmentLost());
-    if (!client.isConnected()) return;
-    if (cooperative) client.incrementalUnassign(partitions);
-    else client.unassign();
-  }
-
-  async function lose(partitions: readonly RdKafkaPartition[], lost: boolean): Promise<void> {
-    const mine = partitions.filter((of) => owned.delete(nameOf(of)));
-    if (mine.length > 0) await listener.revoked(mine.map(bare), lost);
-  }
-
-  function confOf(onRebalance: (code: number, partitions: readonly RdKafkaPartition[]) => void): RdKafkaConf {
-    return {
-      "partition.assignment.strategy": "cooperative-sticky",
-      ...conf,
-      "group.id": settings.groupId,
-      "enable.auto.commit": false,
-      "enable.auto.offset.store": false,
-      "session.timeout.ms": settings.sessionTimeoutMs,
-      "heartbeat.interval.ms": settings.heartbeatMs,
-      // Also what a rebalance may take, in librdkafka.
-      "max.poll.interval.ms": settings.rebalanceTimeoutMs,
-      rebalance_cb: (error: RdKafkaError, partitions: RdKafkaPartition[]) => onRebalance(error.code, partitions),
-    };
-  }
-
-  /** One life of the client; resolves when it is over. */
-  async function live(): Promise<void> {
-    let fatal = false;
-    const onRebalance = (code: number, partitions: readonly RdKafkaPartition[]): void => {
-      rebalancing = rebalancing.then(() => rebalance(client, code, partitions)).catch((error: unknown) => {
-        listener.failed(error);
-        // A rebalance that nobody answers stops this member for good.
-        fatal = true;
-      });
-    };
-    // A topic's setting: among the others it would be ignored.
-    const topicConf = { "auto.offset.reset": settings.startAt };
-    const client = new KafkaConsumer(confOf(onRebalance) as never, topicConf as never) as unknown as RdKafkaConsumer;
-    client.on("event.error", ((error: RdKafkaError) => {
-      listener.failed(error);
-      if (error.code === fatalCode) fatal = true;
-    }) as never);
-    await connected(client);
-    consumer = client;
-    client.setDefaultConsumeTimeout(settings.maxWaitMs);
-    client.setDefaultIsTimeoutOnlyForFirstMessage(true);
-    client.subscribe(settings.topics);
-    while (!stopping.signal.aborted && !fatal) {
-      await rebalancing;
-      consuming = consumeOnce(client);
-      await consuming;
-    }
-  }
-
-  async function consumeOnce(client: RdKafkaConsumer): Promise<void> {
-    try {
-      const messages = await consumed(client, consumeMax);
-      for (const [name, records] of byPartition(messages)) {
-        const of = owned.get(name);
-        if (of !== undefined) listener.records(bare(of), records);
-      }
-    } catch (error) {
-      listener.failed(error);
-      await systemRuntime.sleep(settings.maxWaitMs, stopping.signal);
-    }
-  }
-
-  /** Gives the partitions back in order, and goes on polling meanwhile, without which nothing would happen. */
-  async function end(): Promise<void> {
-    const last = consumer;
-    if (last?.isConnected() !== true) return;
-    try {
-      last.unsubscribe();
-      const deadline = systemRuntime.monotonicMs() + leaveMs;
-      while (owned.size > 0 && systemRuntime.monotonicMs() < deadline) {
-        await consumed(last, 1).catch(() => {});
-        await rebalancing;
-      }
-    } catch (error) {
-      listener.failed(error);
-    }
-    // Only now: the last offsets are committed inside the revocation.
-    consumer = undefined;
-    await new Promise<void>((resolve) => last.disconnect(() => resolve()));
-  }
-
-  async function lives(): Promise<void> {
-    for (let failures = 0; !stopping.signal.aborted; failures += 1) {
-      const from = systemRuntime.monotonicMs();
-      await live().catch((error: unknown) => listener.failed(error));
-      if (systemRuntime.monotonicMs() - from > restart.maxMs) failures = 0;
-      await end();
-      await lose([...owned.values()], true);
-      await systemRuntime.sleep(backoffMs(failures, restart, systemRuntime.random), stopping.signal);
-    }
-  }
-
-  const ended = lives();
+  const member: Member = {
+    settings,
+    listener,
+    signal: stopping.signal,
+    owned: new Map(),
+    consumer: undefined,
+    rebalancing: Promise.resolve(),
+    consuming: Promise.resolve(),
+    fatal: false,
+  };
+  const ended = lives({
+    signal: stopping.signal,
+    live: () => live(member, module, conf),
+    end: () => end(member),
+    failed: listener.failed,
+  });
   const mine = (partitions: readonly RdKafkaPartition[]): RdKafkaPartition[] =>
-    partitions.filter((of) => owned.has(nameOf(of))).map(bare);
+    partitions.filter((of) => member.owned.has(nameOf(of))).map(withoutOffset);
   return {
-    // Both throw where a partition is not assigned any more.
-    pause: (partitions) => attempt(() => consumer?.pause(mine(partitions))),
-    resume: (partitions) => attempt(() => consumer?.resume(mine(partitions))),
-    commit: (offsets) => commit(consumer, offsets),
+    pause: (partitions) => attempt(() => member.consumer?.pause(mine(partitions))),
+    resume: (partitions) => attempt(() => member.consumer?.resume(mine(partitions))),
+    commit: async (offsets) => {
+      if (member.consumer?.isConnected() === true) await committed(member.consumer, offsets);
+    },
     leave: async () => {
       stopping.abort();
       await ended;
@@ -162,58 +75,140 @@ export function joinGroup(
   };
 }
 
+function confOf(member: Member, conf: RdKafkaConf): RdKafkaConf {
+  const { settings } = member;
+  return {
+    "partition.assignment.strategy": "cooperative-sticky",
+    ...conf,
+    "group.id": settings.groupId,
+    "enable.auto.commit": false,
+    "enable.auto.offset.store": false,
+    "session.timeout.ms": settings.sessionTimeoutMs,
+    "heartbeat.interval.ms": settings.heartbeatMs,
+    // Also what a rebalance may take, in librdkafka.
+    "max.poll.interval.ms": settings.rebalanceTimeoutMs,
+    rebalance_cb: (event: RdKafkaError, partitions: RdKafkaPartition[]) => {
+      member.rebalancing = afterwards(member, event.code, partitions);
+    },
+  };
+}
+
+/** One life of the client; resolves when it is over. */
+async function live(member: Member, { KafkaConsumer }: ConfluentModule, conf: RdKafkaConf): Promise<void> {
+  const { settings, listener, signal } = member;
+  member.fatal = false;
+  // A topic's setting: among the others it would be ignored.
+  const topicConf = { "auto.offset.reset": settings.startAt };
+  const consumer = new KafkaConsumer(
+    confOf(member, conf) as never,
+    topicConf as never,
+  ) as unknown as RdKafkaConsumer;
+  consumer.on("event.error", (error: RdKafkaError) => {
+    listener.failed(error);
+    if (error.code === fatalCode) member.fatal = true;
+  });
+  await connected(consumer);
+  member.consumer = consumer;
+  consumer.setDefaultConsumeTimeout(settings.maxWaitMs);
+  consumer.setDefaultIsTimeoutOnlyForFirstMessage(true);
+  consumer.subscribe(settings.topics);
+  while (!signal.aborted && !member.fatal) {
+    await member.rebalancing;
+    member.consuming = consumeOnce(member, consumer);
+    await member.consuming;
+  }
+}
+
+async function consumeOnce(
+  { owned, listener, settings, signal }: Member,
+  consumer: RdKafkaConsumer,
+): Promise<void> {
+  try {
+    for (const [name, records] of byPartition(await consumed(consumer, consumeMax))) {
+      const of = owned.get(name);
+      if (of !== undefined) listener.records(withoutOffset(of), records);
+    }
+  } catch (error) {
+    listener.failed(error);
+    await systemRuntime.sleep(settings.maxWaitMs, signal);
+  }
+}
+
+/** One rebalance behind the other. */
+async function afterwards(
+  member: Member,
+  code: number,
+  partitions: readonly RdKafkaPartition[],
+): Promise<void> {
+  const before = member.rebalancing;
+  try {
+    await before;
+    await rebalance(member, code, partitions);
+  } catch (error) {
+    member.listener.failed(error);
+    // A rebalance that nobody answers stops this member for good.
+    member.fatal = true;
+  }
+}
+
+async function rebalance(
+  member: Member,
+  code: number,
+  partitions: readonly RdKafkaPartition[],
+): Promise<void> {
+  const { consumer, owned, listener } = member;
+  if (consumer === undefined) return;
+  const cooperative = consumer.rebalanceProtocol() === "COOPERATIVE";
+  if (code === assignCode) {
+    // What a call that began before brings is of the ownership before, and would be taken for this one's.
+    await member.consuming;
+    for (const of of partitions) owned.set(nameOf(of), of);
+    listener.assigned(partitions.map(withoutOffset));
+    if (cooperative) consumer.incrementalAssign(partitions);
+    else consumer.assign(partitions);
+    return;
+  }
+  await lose(member, partitions, consumer.assignmentLost());
+  if (!consumer.isConnected()) return;
+  if (cooperative) consumer.incrementalUnassign(partitions);
+  else consumer.unassign();
+}
+
+async function lose(
+  { owned, listener }: Member,
+  partitions: readonly RdKafkaPartition[],
+  lost: boolean,
+): Promise<void> {
+  const mine = partitions.filter((of) => owned.delete(nameOf(of)));
+  if (mine.length > 0) await listener.revoked(mine.map(withoutOffset), lost);
+}
+
+/** Gives the partitions back in order, and goes on polling meanwhile, without which nothing would happen. */
+async function end(member: Member): Promise<void> {
+  const { consumer, owned, listener } = member;
+  if (consumer?.isConnected() === true) {
+    try {
+      consumer.unsubscribe();
+      const deadline = systemRuntime.monotonicMs() + leaveMs;
+      while (owned.size > 0 && systemRuntime.monotonicMs() < deadline) {
+        await consumed(consumer, 1).catch(() => {});
+        await member.rebalancing;
+      }
+    } catch (error) {
+      listener.failed(error);
+    }
+    await disconnected(consumer);
+  }
+  // Only now: the last offsets are committed inside the revocation.
+  member.consumer = undefined;
+  await lose(member, [...owned.values()], true);
+}
+
+/** Pausing and resuming throw where a partition is not assigned any more; then they are of no use either. */
 function attempt(work: () => unknown): void {
   try {
     work();
   } catch {
-    // The next rebalance or record sets it right.
+    // The next assignment begins without pauses.
   }
-}
-
-function connected(client: RdKafkaConsumer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    client.connect({ timeout: 10_000 }, (error) => (error ? reject(error) : resolve()));
-  });
-}
-
-function consumed(client: RdKafkaConsumer, number: number): Promise<RdKafkaMessage[]> {
-  return new Promise((resolve, reject) => {
-    client.consume(number, (error, messages = []) => (error ? reject(error) : resolve(messages)));
-  });
-}
-
-function commit(consumer: RdKafkaConsumer | undefined, offsets: readonly PartitionOffset[]): Promise<void> {
-  if (consumer?.isConnected() !== true) return Promise.resolve();
-  const list = offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset: Number(offset) }));
-  return new Promise((resolve, reject) => {
-    consumer.commitCb(list, (error) => (error ? reject(error) : resolve()));
-  });
-}
-
-function byPartition(messages: readonly RdKafkaMessage[]): Map<string, ConsumedRecord[]> {
-  const found = new Map<string, ConsumedRecord[]>();
-  for (const message of messages) {
-    const records = found.get(nameOf(message)) ?? [];
-    found.set(nameOf(message), records);
-    records.push(recordOf(message));
-  }
-  return found;
-}
-
-function recordOf({ offset, key, value, headers = [] }: RdKafkaMessage): ConsumedRecord {
-  const texts = headers.flatMap((header) => Object.entries(header).map(([name, text]) => [name, text.toString()]));
-  return {
-    offset: BigInt(offset),
-    key: typeof key === "string" ? Buffer.from(key) : (key ?? null),
-    value,
-    headers: Object.fromEntries(texts) as Record<string, string>,
-  };
-}
-
-function nameOf({ topic, partition }: RdKafkaPartition): string {
-  return `${topic}/${partition}`;
-}
-
-function bare({ topic, partition }: RdKafkaPartition): RdKafkaPartition {
-  return { topic, partition };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { KafkaProducer, PartitionRecords, ProducerSettings } from "../port.ts";
+import { deferred } from "../../internal/deferred.ts";
 import { within } from "../within.ts";
 import { protocolErrorOf, unknownTopic } from "./protocol-error.ts";
 import type { ConfluentModule, RdKafkaConf, RdKafkaError, RdKafkaProducer } from "./structure.ts";
@@ -34,9 +35,13 @@ export async function connectProducer(
   };
   const producer = new Producer(settings as never, {} as never) as unknown as RdKafkaProducer;
   producer.on("event.error", () => {});
-  producer.on("delivery-report", ((error: Error | null, { opaque }: Report) => opaque.settle(error ?? undefined)) as never);
+  producer.on("delivery-report", (error: Error | null, { opaque }: Report) =>
+    opaque.settle(error ?? undefined),
+  );
   await new Promise<void>((resolve, reject) => {
-    producer.connect({ timeout: Math.min(sendTimeoutMs, 10_000) }, (error) => (error ? reject(error) : resolve()));
+    producer.connect({ timeout: Math.min(sendTimeoutMs, 10_000) }, (error) =>
+      error ? reject(error) : resolve(),
+    );
   });
   producer.setPollInterval(pollMs);
   return {
@@ -44,8 +49,8 @@ export async function connectProducer(
     send: (batches) => within(sendTimeoutMs, send(producer, batches)),
     close: () =>
       new Promise((resolve) => {
-        if (!producer.isConnected()) resolve();
-        else producer.disconnect(0, () => resolve());
+        if (producer.isConnected()) producer.disconnect(0, () => resolve());
+        else resolve();
       }),
   };
 }
@@ -90,8 +95,7 @@ async function handOver(
   producer: RdKafkaProducer,
   produce: (opaque: Report["opaque"]) => unknown,
 ): Promise<{ readonly report: Promise<Error | undefined>; readonly handedOver: boolean }> {
-  let settle: (error: Error | undefined) => void = () => {};
-  const report = new Promise<Error | undefined>((resolve) => (settle = resolve));
+  const { promise: report, resolve: settle } = deferred<Error | undefined>();
   for (;;) {
     try {
       produce({ settle });

@@ -24,7 +24,7 @@ const names: Readonly<Record<number, string>> = {
 /** The name of the protocol's error inside librdkafka's. */
 export function protocolErrorOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
-  return names[Number((error as RdKafkaError).code)];
+  return names[(error as RdKafkaError).code];
 }
 
 /** An error of librdkafka's kind, for what its answers only imply. */

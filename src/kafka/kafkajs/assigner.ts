@@ -9,7 +9,9 @@ const version = 0;
  * JoinGroup, and on no other occasion. That is the last moment at which the member still has its partitions, and the
  * only one that every way into a rebalance passes.
  */
-export function tellingAssigner(joining: () => void): (config: { cluster: KafkaJsCluster }) => KafkaJsAssigner {
+export function tellingAssigner(
+  joining: () => void,
+): (config: { cluster: KafkaJsCluster }) => KafkaJsAssigner {
   return ({ cluster }) => ({
     name,
     version,
@@ -17,13 +19,18 @@ export function tellingAssigner(joining: () => void): (config: { cluster: KafkaJ
       const ids = members.map(({ memberId }) => memberId).sort();
       const byMember = new Map<string, Map<string, number[]>>();
       const all = topics.flatMap((topic) =>
-        cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ topic, partition: partitionId })),
+        cluster
+          .findTopicPartitionMetadata(topic)
+          .map(({ partitionId }) => ({ topic, partition: partitionId })),
       );
       for (const [at, { topic, partition }] of all.entries()) {
         const owned = entryOf(byMember, ids[at % ids.length] ?? "", () => new Map<string, number[]>());
         entryOf(owned, topic, () => []).push(partition);
       }
-      return [...byMember].map(([memberId, owned]) => ({ memberId, memberAssignment: encodeAssignment(owned) }));
+      return [...byMember].map(([memberId, owned]) => ({
+        memberId,
+        memberAssignment: encodeAssignment(owned),
+      }));
     },
     protocol: ({ topics }) => {
       joining();
@@ -47,11 +54,9 @@ function encodeSubscription(topics: readonly string[]): Buffer {
 
 /** ConsumerProtocolAssignment, version 0. */
 function encodeAssignment(owned: ReadonlyMap<string, readonly number[]>): Buffer {
-  const topics = [...owned].flatMap(([topic, partitions]) => [
-    text(topic),
-    int32(partitions.length),
-    ...partitions.map(int32),
-  ]);
+  const topics = [...owned].map(([topic, partitions]) =>
+    Buffer.concat([text(topic), int32(partitions.length), ...partitions.map(int32)]),
+  );
   return Buffer.concat([int16(version), int32(owned.size), ...topics, int32(0)]);
 }
 

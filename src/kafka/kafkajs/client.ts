@@ -38,14 +38,22 @@ export function fromKafkaJs(kafka: KafkaJs, options: KafkaJsOptions = {}): Kafka
 function requireSafe(producer: Readonly<Record<string, unknown>>): void {
   const { acks = -1, idempotent = true, maxInFlightRequests = 1 } = producer;
   const fault =
-    acks === -1 && idempotent === true && maxInFlightRequests === 1 ? undefined : "acks, idempotent or maxInFlightRequests";
+    acks === -1 && idempotent === true && maxInFlightRequests === 1
+      ? undefined
+      : "acks, idempotent or maxInFlightRequests";
   const given = fault ?? ["createPartitioner", "transactionalId"].find((name) => name in producer);
-  if (given !== undefined) throw new IdemkitError("kafka_producer_unsafe", { detail: `fromKafkaJs.producer: ${given}` });
+  if (given !== undefined) {
+    throw new IdemkitError("kafka_producer_unsafe", { detail: `fromKafkaJs.producer: ${given}` });
+  }
 }
 
 function requireManualCommit(consumer: Readonly<Record<string, unknown>>): void {
-  const given = Object.keys(consumer).find((name) => name.startsWith("autoCommit") && consumer[name] !== false);
-  if (given !== undefined) throw new IdemkitError("kafka_auto_commit", { detail: `fromKafkaJs.consumer.${given}` });
+  const given = Object.keys(consumer).find(
+    (name) => name.startsWith("autoCommit") && consumer[name] !== false,
+  );
+  if (given !== undefined) {
+    throw new IdemkitError("kafka_auto_commit", { detail: `fromKafkaJs.consumer.${given}` });
+  }
 }
 
 /** KafkaJS names older errors by their older names. */

@@ -7,7 +7,11 @@ import type { KafkaJs, KafkaJsMessage, KafkaJsRetry } from "./structure.ts";
  */
 function retriesWithin(sendTimeoutMs: number): KafkaJsRetry {
   const maxRetryTime = 2000;
-  return { retries: Math.max(1, Math.ceil(sendTimeoutMs / maxRetryTime)), initialRetryTime: 100, maxRetryTime };
+  return {
+    retries: Math.max(1, Math.ceil(sendTimeoutMs / maxRetryTime)),
+    initialRetryTime: 100,
+    maxRetryTime,
+  };
 }
 
 /** An idempotent producer of KafkaJS, one request in flight, acks from all in-sync replicas. */
@@ -22,7 +26,10 @@ export async function connectProducer(
     idempotent: true,
     maxInFlightRequests: 1,
     retry: retriesWithin(sendTimeoutMs),
-    createPartitioner: () => ({ message }) => message.partition ?? 0,
+    createPartitioner:
+      () =>
+      ({ message }) =>
+        message.partition ?? 0,
   });
   const admin = kafka.admin();
   const close = async (): Promise<void> => {
@@ -46,7 +53,9 @@ export async function connectProducer(
   };
 }
 
-function topicMessagesOf(batches: readonly PartitionRecords[]): { topic: string; messages: KafkaJsMessage[] }[] {
+function topicMessagesOf(
+  batches: readonly PartitionRecords[],
+): { topic: string; messages: KafkaJsMessage[] }[] {
   return batches.map(({ topic, partition, records }) => ({
     topic,
     messages: records.map(({ key, value, headers }) => ({

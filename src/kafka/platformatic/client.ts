@@ -30,7 +30,13 @@ const patience = { retries: 3, retryDelay: 250, autocreateTopics: false };
  * @throws IdemkitError `kafka_producer_unsafe`, `kafka_auto_commit`, `option_invalid`.
  */
 export function fromPlatformatic(kafka: PlatformaticModule, options: PlatformaticOptions): KafkaClient {
-  checkNames("fromPlatformatic", options, ["bootstrapBrokers", "clientId", "connection", "producer", "consumer"]);
+  checkNames("fromPlatformatic", options, [
+    "bootstrapBrokers",
+    "clientId",
+    "connection",
+    "producer",
+    "consumer",
+  ]);
   const { bootstrapBrokers, clientId = "idemkit", connection = {}, producer = {}, consumer = {} } = options;
   requireSafe({ ...connection, ...producer });
   requireManualCommit({ ...connection, ...consumer });
@@ -48,11 +54,16 @@ export function fromPlatformatic(kafka: PlatformaticModule, options: Platformati
 function requireSafe(given: Readonly<Record<string, unknown>>): void {
   const fixed: Readonly<Record<string, unknown>> = { acks: -1, idempotent: true, maxInflights: 1 };
   const weaker = Object.keys(fixed).find((name) => name in given && given[name] !== fixed[name]);
-  const at = weaker ?? ["partitioner", "transactionalId", "serializers", "registry"].find((name) => name in given);
-  if (at !== undefined) throw new IdemkitError("kafka_producer_unsafe", { detail: `fromPlatformatic: ${at}` });
+  const at =
+    weaker ?? ["partitioner", "transactionalId", "serializers", "registry"].find((name) => name in given);
+  if (at !== undefined) {
+    throw new IdemkitError("kafka_producer_unsafe", { detail: `fromPlatformatic: ${at}` });
+  }
 }
 
 function requireManualCommit(given: Readonly<Record<string, unknown>>): void {
   const { autocommit = false } = given;
-  if (autocommit !== false) throw new IdemkitError("kafka_auto_commit", { detail: "fromPlatformatic: autocommit" });
+  if (autocommit !== false) {
+    throw new IdemkitError("kafka_auto_commit", { detail: "fromPlatformatic: autocommit" });
+  }
 }

@@ -12,13 +12,15 @@ type Callback<T> = (error: Error | null, result?: T) => void;
 
 /** OffsetCommit of the version that client and broker agree on. */
 type OffsetCommit = (
-  connection: unknown,
-  groupId: string,
-  generationId: number,
-  memberId: string | null,
-  groupInstanceId: null,
-  topics: CommitTopic[],
-  callback: Callback<unknown>,
+  ...request: readonly [
+    connection: unknown,
+    groupId: string,
+    generationId: number,
+    memberId: string | null,
+    groupInstanceId: null,
+    topics: CommitTopic[],
+    callback: Callback<unknown>,
+  ]
 ) => void;
 
 interface CommitTopic {
@@ -30,7 +32,6 @@ interface CommitTopic {
     committedMetadata: null;
   }[];
 }
-
 
 /**
  * Commits under the given membership. `consumer.commit` would not do: it reads the generation late, and where the group
@@ -45,12 +46,19 @@ export async function commitAs(
   const members = consumer as unknown as Record<symbol, (...args: readonly unknown[]) => void>;
   const coordinator = await consumer.findGroupCoordinator();
   const { brokers } = await consumer.metadata({ topics: [] });
-  const connection = await called<unknown>((done) => members[kGetConnection]?.(brokers.get(coordinator), done));
+  const connection = await called<unknown>((done) =>
+    members[kGetConnection]?.(brokers.get(coordinator), done),
+  );
   const api = await called<OffsetCommit>((done) => members[kGetApi]?.("OffsetCommit", done));
   const topics = offsets.map(({ topic, partition, offset }) => ({
     name: topic,
     partitions: [
-      { partitionIndex: partition, committedOffset: offset, committedLeaderEpoch: -1, committedMetadata: null },
+      {
+        partitionIndex: partition,
+        committedOffset: offset,
+        committedLeaderEpoch: -1,
+        committedMetadata: null,
+      },
     ],
   }));
   await called<unknown>((done) => api(connection, groupId, generationId, memberId, null, topics, done));

@@ -34,87 +34,118 @@ const latest = -1n;
 /** Pause after a fetch that failed. */
 const retryMs = 250;
 
-/** Markers of transactions, which are not records. */
-const isControl = 0b10_0000;
+/** The attribute of transactions' markers, which are not records: bit 5. */
+const controlBit = 5;
 
 interface Place extends TopicPartition {
   offset: bigint | undefined;
   paused: boolean;
 }
 
+interface State extends FetchSettings {
+  readonly places: readonly Place[];
+  readonly stopped: AbortController;
+  /** Brokers that a fetch is under way from. */
+  readonly busy: Set<number>;
+  /** Has the loop look again. */
+  wake: () => void;
+}
+
 /** Begins at once. */
 export function fetchLoop(options: FetchSettings): FetchLoop {
-  const { consumer, settings, failed, protocolErrorOf } = options;
-  const stopped = new AbortController();
-  const places: Place[] = options.partitions.map((of) => ({ ...of, offset: undefined, paused: false }));
-  const topics = [...new Set(places.map(({ topic }) => topic))];
-  const busy = new Set<number>();
-  let wake: () => void = () => {};
-
-  async function rounds(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      const woken = new Promise<void>((resolve) => (wake = resolve));
-      try {
-        await findPlaces(consumer, settings, places);
-        const metadata = await consumer.metadata({ topics: [...topics] });
-        for (const [node, due] of byLeader(places, metadata)) if (!busy.has(node)) void from(node, due, metadata);
-      } catch (error) {
-        if (stopped.signal.aborted) return;
-        failed(error);
-        await systemRuntime.sleep(retryMs, stopped.signal);
-        continue;
-      }
-      // Leaders move: without a fetch under way nobody would tell us.
-      await Promise.race([woken, systemRuntime.sleep(settings.maxWaitMs, stopped.signal)]);
-    }
-  }
-
-  async function from(node: number, due: readonly Place[], metadata: PlatformaticMetadata): Promise<void> {
-    busy.add(node);
-    try {
-      const asked = new Map(due.map((place) => [place, place.offset] as const));
-      const fetched = await consumer.fetch(requestOf(node, due, metadata, options));
-      if (stopped.signal.aborted) return;
-      for (const [place, offset] of asked) if (!place.paused && place.offset === offset) take(place, fetched, metadata);
-    } catch (error) {
-      if (stopped.signal.aborted) return;
-      failed(error);
-      consumer.clearMetadata();
-      if (protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE") await backIntoRange(consumer, settings, places).catch(failed);
-      await systemRuntime.sleep(retryMs, stopped.signal);
-    } finally {
-      busy.delete(node);
-      wake();
-    }
-  }
-
-  function take(place: Place, fetched: PlatformaticFetched, metadata: PlatformaticMetadata): void {
-    const topicId = metadata.topics.get(place.topic)?.id;
-    const response = fetched.responses.find((each) => each.topicId === topicId);
-    const batches = response?.partitions.find(({ partitionIndex }) => partitionIndex === place.partition)?.records ?? [];
-    const records = batches.flatMap((batch) => recordsOf(batch, place.offset ?? 0n));
-    const last = batches.at(-1);
-    if (last !== undefined) place.offset = last.firstOffset + BigInt(last.lastOffsetDelta) + 1n;
-    if (records.length > 0) options.records({ topic: place.topic, partition: place.partition }, records);
-  }
-
-  function setPaused(partitions: readonly TopicPartition[], paused: boolean): void {
-    for (const { topic, partition } of partitions) {
-      const place = places.find((each) => each.partition === partition && each.topic === topic);
-      if (place !== undefined) place.paused = paused;
-    }
-    wake();
-  }
-
-  void rounds();
+  const state: State = {
+    ...options,
+    places: options.partitions.map((of) => ({ ...of, offset: undefined, paused: false })),
+    stopped: new AbortController(),
+    busy: new Set(),
+    wake: () => {},
+  };
+  void rounds(state);
   return {
-    pause: (partitions) => setPaused(partitions, true),
-    resume: (partitions) => setPaused(partitions, false),
+    pause: (partitions) => setPaused(state, partitions, true),
+    resume: (partitions) => setPaused(state, partitions, false),
     stop: () => {
-      stopped.abort();
-      wake();
+      state.stopped.abort();
+      state.wake();
     },
   };
+}
+
+function setPaused(state: State, partitions: readonly TopicPartition[], paused: boolean): void {
+  for (const { topic, partition } of partitions) {
+    const place = state.places.find((each) => each.partition === partition && each.topic === topic);
+    if (place !== undefined) place.paused = paused;
+  }
+  state.wake();
+}
+
+async function rounds(state: State): Promise<void> {
+  const { consumer, settings, places, busy } = state;
+  const { signal } = state.stopped;
+  const topics = [...new Set(places.map(({ topic }) => topic))];
+  while (!signal.aborted) {
+    const woken = new Promise<void>((resolve) => {
+      state.wake = resolve;
+    });
+    try {
+      await findPlaces(consumer, settings, places);
+      const metadata = await consumer.metadata({ topics: [...topics] });
+      for (const [node, due] of byLeader(places, metadata)) {
+        if (!busy.has(node)) void fetchFrom(state, node, due, metadata);
+      }
+      // Leaders move: without a fetch under way nobody would tell us.
+      await Promise.race([woken, systemRuntime.sleep(settings.maxWaitMs, signal)]);
+    } catch (error) {
+      if (signal.aborted) return;
+      state.failed(error);
+      await systemRuntime.sleep(retryMs, signal);
+    }
+  }
+}
+
+async function fetchFrom(
+  state: State,
+  node: number,
+  due: readonly Place[],
+  metadata: PlatformaticMetadata,
+): Promise<void> {
+  const { consumer, settings, places, failed } = state;
+  const { signal } = state.stopped;
+  state.busy.add(node);
+  try {
+    const asked = new Map(due.map((place) => [place, place.offset] as const));
+    const fetched = await consumer.fetch(requestOf(node, due, metadata, state));
+    if (signal.aborted) return;
+    for (const [place, offset] of asked) {
+      if (!place.paused && place.offset === offset) take(state, place, fetched, metadata);
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    failed(error);
+    consumer.clearMetadata();
+    const outOfRange = state.protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE";
+    if (outOfRange) await backIntoRange(consumer, settings, places).catch(failed);
+    await systemRuntime.sleep(retryMs, signal);
+  } finally {
+    state.busy.delete(node);
+    state.wake();
+  }
+}
+
+function take(
+  state: State,
+  place: Place,
+  fetched: PlatformaticFetched,
+  metadata: PlatformaticMetadata,
+): void {
+  const topicId = metadata.topics.get(place.topic)?.id;
+  const response = fetched.responses.find((each) => each.topicId === topicId);
+  const batches =
+    response?.partitions.find(({ partitionIndex }) => partitionIndex === place.partition)?.records ?? [];
+  const records = batches.flatMap((batch) => recordsOf(batch, place.offset ?? 0n));
+  const last = batches.at(-1);
+  if (last !== undefined) place.offset = last.firstOffset + BigInt(last.lastOffsetDelta) + 1n;
+  if (records.length > 0) state.records({ topic: place.topic, partition: place.partition }, records);
 }
 
 function byLeader(places: readonly Place[], { topics }: PlatformaticMetadata): Map<number, Place[]> {
@@ -150,7 +181,7 @@ function requestOf(
 
 /** A batch may begin before the offset that was asked for. */
 function recordsOf(batch: PlatformaticBatch, from: bigint): ConsumedRecord[] {
-  if ((batch.attributes & isControl) !== 0) return [];
+  if (Math.floor(batch.attributes / 2 ** controlBit) % 2 === 1) return [];
   return batch.records.flatMap(({ offsetDelta, key, value, headers }) => {
     const offset = batch.firstOffset + BigInt(offsetDelta);
     if (offset < from) return [];
@@ -180,7 +211,10 @@ async function backIntoRange(
   { startAt }: GroupSettings,
   places: readonly Place[],
 ): Promise<void> {
-  const [first, end] = await Promise.all([offsetsAt(consumer, places, earliest), offsetsAt(consumer, places, latest)]);
+  const [first, end] = await Promise.all([
+    offsetsAt(consumer, places, earliest),
+    offsetsAt(consumer, places, latest),
+  ]);
   for (const place of places) {
     const { offset = 0n } = place;
     const [low = 0n, high = 0n] = [first(place), end(place)];

@@ -15,7 +15,8 @@ export async function connectProducer(
       const { topics } = await producer.metadata({ topics: [topic] });
       return topics.get(topic)?.partitionsCount ?? 0;
     },
-    send: (batches) => within(sendTimeoutMs, producer.send({ messages: batches.flatMap(messagesOf), acks: -1 })),
+    send: (batches) =>
+      within(sendTimeoutMs, producer.send({ messages: batches.flatMap(messagesOf), acks: -1 })),
     close: async () => {
       await producer.close(true).catch(() => {});
     },

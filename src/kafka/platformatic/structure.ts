@@ -29,7 +29,11 @@ export interface PlatformaticMetadata {
   readonly brokers: ReadonlyMap<number, unknown>;
   readonly topics: ReadonlyMap<
     string,
-    { readonly id: string; readonly partitionsCount: number; readonly partitions: Readonly<Record<number, { leader: number }>> }
+    {
+      readonly id: string;
+      readonly partitionsCount: number;
+      readonly partitions: Readonly<Record<number, { leader: number }>>;
+    }
   >;
 }
 
@@ -75,7 +79,10 @@ export interface PlatformaticFetch {
 export interface PlatformaticFetched {
   readonly responses: {
     readonly topicId: string;
-    readonly partitions: { readonly partitionIndex: number; readonly records?: PlatformaticBatch[] | undefined }[];
+    readonly partitions: {
+      readonly partitionIndex: number;
+      readonly records?: PlatformaticBatch[] | undefined;
+    }[];
   }[];
 }
 

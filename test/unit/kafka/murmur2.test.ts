@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { murmur2, murmur2Partition } from "../../../src/kafka/murmur2.ts";
 
@@ -18,22 +18,27 @@ interface Answer {
 const table = JSON.parse(readFileSync(new URL("murmur2-table.json", import.meta.url), "utf8")) as Answer[];
 
 describe("murmur2", () => {
-  it("answers as Java does for every key of the table", () => {
+  test("answers as Java does for every key of the table", () => {
     expect(table.length).toBeGreaterThan(60);
     const ours = table.map(({ keyHex }) => {
       const key = Buffer.from(keyHex, "hex");
-      return { keyHex, murmur2: murmur2(key), of12: murmur2Partition(key, 12), of1000: murmur2Partition(key, 1000) };
+      return {
+        keyHex,
+        murmur2: murmur2(key),
+        of12: murmur2Partition(key, 12),
+        of1000: murmur2Partition(key, 1000),
+      };
     });
     expect(ours).toEqual(table);
   });
 
-  it("takes text as UTF-8", () => {
+  test("takes text as UTF-8", () => {
     for (const { keyHex, of12 } of table) {
       expect(murmur2Partition(Buffer.from(keyHex, "hex").toString("utf8"), 12)).toBe(of12);
     }
   });
 
-  it("reads a key that lies inside a larger buffer", () => {
+  test("reads a key that lies inside a larger buffer", () => {
     const inside = Buffer.from("xxorder-42yy").subarray(2, 10);
     expect(murmur2(inside)).toBe(murmur2(Buffer.from("order-42")));
   });

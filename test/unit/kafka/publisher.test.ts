@@ -1,12 +1,14 @@
 import { kafkaPublisher } from "idemkit/kafka";
 import type { KafkaClient, PartitionRecords } from "idemkit/kafka";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { deferred } from "../../support/deferred.ts";
 import { eventOf } from "../../integration/kafka/support/events.ts";
 
 /** A client whose sends the test decides; no broker could be made to fail at the right moment. */
-function clientThat(send: (batches: readonly PartitionRecords[]) => Promise<void>): KafkaClient & { connected: number } {
+function clientThat(
+  send: (batches: readonly PartitionRecords[]) => Promise<void>,
+): KafkaClient & { connected: number } {
   const client = {
     name: "test",
     connected: 0,
@@ -24,7 +26,7 @@ function clientThat(send: (batches: readonly PartitionRecords[]) => Promise<void
 }
 
 describe("the order of the publisher", () => {
-  it("does not send an event that was handed over behind one of its key that failed", async () => {
+  test("does not send an event that was handed over behind one of its key that failed", async () => {
     const sent: string[] = [];
     const broken = deferred();
     let sends = 0;
@@ -49,7 +51,7 @@ describe("the order of the publisher", () => {
     expect((await again).map(({ published }) => published)).toEqual(["acknowledged", "acknowledged"]);
   });
 
-  it("takes a fresh producer after an error, since the old one's sequence numbers can't be trusted", async () => {
+  test("takes a fresh producer after an error, since the old one's sequence numbers can't be trusted", async () => {
     let sends = 0;
     const client = clientThat(async () => {
       sends += 1;
@@ -61,7 +63,7 @@ describe("the order of the publisher", () => {
     expect(client.connected).toBe(2);
   });
 
-  it("sends one request at a time", async () => {
+  test("sends one request at a time", async () => {
     let under = 0;
     let most = 0;
     const client = clientThat(async () => {

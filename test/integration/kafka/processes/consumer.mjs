@@ -5,14 +5,20 @@ import { fromKafkaJs } from "idemkit/kafkajs";
 import { fromPg } from "idemkit/pg";
 import pg from "pg";
 
-const { DATABASE_URL, KAFKA, TOPIC, HOLD_COMMITS } = process.env;
+const { DATABASE_URL = "", KAFKA = "", TOPIC = "", HOLD_COMMITS } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, connectionTimeoutMillis: 10_000 });
 const kafka = fromKafkaJs(new Kafka({ brokers: KAFKA.split(","), logLevel: logLevel.NOTHING }));
 
-/** Offsets are never sent, as if the process died before. */
+/**
+ * Offsets are never sent, as if the process died before.
+ * @type {import("idemkit/kafka").KafkaClient}
+ */
 const holding = {
   ...kafka,
-  joinGroup: (settings, listener) => ({ ...kafka.joinGroup(settings, listener), commit: () => new Promise(() => {}) }),
+  joinGroup: (settings, listener) => ({
+    ...kafka.joinGroup(settings, listener),
+    commit: () => new Promise(() => {}),
+  }),
 };
 
 let done = 0;
@@ -35,7 +41,12 @@ consume(
   },
   {
     "payment.charged": async ({ eventId, key, data }, { tx }) => {
-      await tx.query("insert into effect (consumer, event_id, key, n) values ('ledger', $1, $2, $3)", [eventId, key, data.n]);
+      const { n } = /** @type {{ n: number }} */ (data);
+      await tx.query("insert into effect (consumer, event_id, key, n) values ('ledger', $1, $2, $3)", [
+        eventId,
+        key,
+        n,
+      ]);
     },
   },
 );

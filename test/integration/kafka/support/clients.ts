@@ -1,4 +1,4 @@
-import * as platformatic from "@platformatic/kafka";
+import { Consumer, kGetApi, kGetConnection, Producer } from "@platformatic/kafka";
 import type { KafkaClient } from "idemkit/kafka";
 import { fromKafkaJs } from "idemkit/kafkajs";
 import { fromPlatformatic } from "idemkit/platformatic";
@@ -8,6 +8,8 @@ import { kafkaBrokers, kafkaJs } from "../../../support/kafka.ts";
 /** A client behind the port. */
 export interface Binding {
   readonly name: string;
+  /** False where the client is not installed. @defaultValue true */
+  readonly installed?: boolean;
   connect(brokers?: string): KafkaClient;
 }
 
@@ -18,5 +20,9 @@ export const kafkaJsBinding: Binding = {
 
 export const platformaticBinding: Binding = {
   name: "@platformatic/kafka",
-  connect: (brokers = kafkaBrokers()) => fromPlatformatic(platformatic, { bootstrapBrokers: brokers.split(",") }),
+  connect: (brokers = kafkaBrokers()) =>
+    fromPlatformatic(
+      { Consumer, Producer, kGetApi, kGetConnection },
+      { bootstrapBrokers: brokers.split(",") },
+    ),
 };

@@ -2,7 +2,12 @@ import type { EventMessage } from "idemkit";
 import { v7 } from "uuid";
 
 /** An event as the relay would hand it to a publisher. */
-export function eventOf(topic: string, key: string, n: number, more: Partial<EventMessage> = {}): EventMessage {
+export function eventOf(
+  topic: string,
+  key: string,
+  n: number,
+  more: Partial<EventMessage> = {},
+): EventMessage {
   return {
     eventId: v7(),
     type: "payment.charged",

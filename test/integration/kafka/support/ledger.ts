@@ -1,5 +1,12 @@
 import { consume } from "idemkit/kafka";
-import type { Consumer, ConsumeObserver, ConsumeOptions, KafkaClient, PartitionOffset, TopicPartition } from "idemkit/kafka";
+import type {
+  Consumer,
+  ConsumeObserver,
+  ConsumeOptions,
+  KafkaClient,
+  PartitionOffset,
+  TopicPartition,
+} from "idemkit/kafka";
 import type { EventHandler, EventOutcome } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type pg from "pg";
@@ -55,11 +62,11 @@ export async function createLedger(): Promise<Ledger> {
   );
   const consumers: Consumer[] = [];
   const effects = async (consumer = "ledger"): Promise<Effect[]> => {
-    const { rows } = await pool.query<{ consumer: string; event_id: string; key: string; n: number }>(
-      "select consumer, event_id, key, n from effect where consumer = $1 order by seq",
+    const { rows } = await pool.query<Effect>(
+      `select consumer, event_id as "eventId", key, n from effect where consumer = $1 order by seq`,
       [consumer],
     );
-    return rows.map(({ event_id, ...row }) => ({ ...row, eventId: event_id }));
+    return rows;
   };
   return {
     database,
