@@ -6,7 +6,10 @@ import type { Pool, PoolClient } from "pg";
 import { createApp } from "./adapters/in/http/app.ts";
 import { createAuthenticator } from "./adapters/in/http/authentication.ts";
 import { closable } from "./adapters/in/http/close-server.ts";
+import { httpProvider } from "./adapters/out/provider/http-provider.ts";
 import type { Config } from "./config.ts";
+import { providerWork, startBackground } from "./provider-work.ts";
+import type { ProviderWork } from "./provider-work.ts";
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -25,8 +28,10 @@ export interface Service {
 export const startService = async (options: ServiceOptions): Promise<Service> => {
   const { config, pool, database, logger } = options;
   let stopped: Promise<void> | undefined;
+  const work = workOf(options);
   const app = createApp({
     pool,
+    work,
     database,
     logger,
     stopping: () => stopped !== undefined,
@@ -39,10 +44,21 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const close = closable(app);
   const url = await app.listen({ host: config.host, port: config.port });
   const maintenance = startMaintenance(database, { logger });
+  const { background: backgroundConfig } = config;
+  const background =
+    work !== undefined && backgroundConfig.isOn ? startBackground(work, backgroundConfig, logger) : undefined;
   const stop = async (): Promise<void> => {
     await close();
-    await maintenance.stop();
+    await Promise.all([maintenance.stop(), background?.stop()]);
     await pool.end();
   };
   return { url, stop: () => (stopped ??= stop()) };
+};
+
+const workOf = ({ config, database }: ServiceOptions): ProviderWork | undefined => {
+  const { provider, background } = config;
+  if (provider === undefined) {
+    return undefined;
+  }
+  return providerWork({ database, provider: httpProvider(provider), leaseMs: background.leaseMs });
 };

@@ -8,7 +8,7 @@ export interface OrderItem {
   readonly unitPrice: Money;
 }
 
-export type OrderStatus = "pending";
+export type OrderStatus = "pending" | "paid" | "partially_refunded" | "refunded";
 
 /** An order that has been decided and not yet been written. */
 export interface NewOrder {

@@ -4,7 +4,11 @@ import { formatMoney, parsePositiveMoney } from "./money.ts";
 import type { Money } from "./money.ts";
 import type { Order } from "./order.ts";
 
-export type PaymentStatus = "pending";
+/**
+ * `pending` payments were made elsewhere and are only written down here. The others go through the provider: `charging`
+ * until it is known what became of the call; `reversed` where a checkout was undone.
+ */
+export type PaymentStatus = "pending" | "charging" | "paid" | "declined" | "reversed";
 
 /** What the client asks for. Shape and lengths were checked at the door. */
 export interface ChargeCommand {

@@ -2,14 +2,17 @@ import { fastify } from "fastify";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Database } from "idemkit";
 import type { Pool, PoolClient } from "pg";
+import type { ProviderWork } from "../../../provider-work.ts";
 import { reader } from "../../out/postgres/reader.ts";
 import type { Authenticator } from "./authentication.ts";
+import { checkoutRoutes } from "./checkout-routes.ts";
 import { authenticated } from "./guards.ts";
 import { orderRoutes } from "./order-routes.ts";
 import { paymentRoutes } from "./payment-routes.ts";
 import { probeRoutes } from "./probe-routes.ts";
 import { problemOfError } from "./problem-of-error.ts";
 import { problem } from "./problem.ts";
+import { providerRoutes } from "./provider-routes.ts";
 import { sendProblem } from "./send-problem.ts";
 
 export interface AppOptions {
@@ -18,13 +21,15 @@ export interface AppOptions {
   readonly authenticate: Authenticator;
   readonly logger: FastifyBaseLogger;
   readonly stopping: () => boolean;
+  /** What goes through the provider; without one those routes are not there. */
+  readonly work: ProviderWork | undefined;
 }
 
 /** Two hundred items of the longest kind fit with room to spare. */
 const BODY_LIMIT_BYTES = 256 * 1024;
 
 export const createApp = (options: AppOptions): FastifyInstance => {
-  const { pool, database, authenticate, logger, stopping } = options;
+  const { pool, database, authenticate, logger, stopping, work } = options;
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -51,5 +56,9 @@ export const createApp = (options: AppOptions): FastifyInstance => {
   probeRoutes(app, { pool, stopping });
   orderRoutes(app, context);
   paymentRoutes(app, context);
+  if (work !== undefined) {
+    providerRoutes(app, context, work);
+    checkoutRoutes(app, context, work);
+  }
   return app;
 };

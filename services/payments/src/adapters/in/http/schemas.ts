@@ -70,7 +70,7 @@ export const orderAnswer = {
   properties: {
     id: uuid,
     customerId: { type: "string" },
-    status: { type: "string", enum: ["pending"] },
+    status: { type: "string", enum: ["pending", "paid", "partially_refunded", "refunded"] },
     items: { type: "array", items: item },
     total: money,
     currency,
@@ -89,7 +89,50 @@ export const paymentAnswer = {
     externalPaymentId: { type: "string" },
     amount: money,
     currency,
-    status: { type: "string", enum: ["pending"] },
+    status: { type: "string", enum: ["pending", "charging", "paid", "declined", "reversed"] },
+  },
+};
+
+/** Without an amount, all that is left. */
+export const refundBody = {
+  type: ["object", "null"],
+  additionalProperties: false,
+  properties: { amount: money },
+};
+
+export const refundAnswer = {
+  type: "object",
+  required: ["id", "paymentId", "orderId", "provider", "externalRefundId", "amount", "currency", "status"],
+  properties: {
+    id: uuid,
+    paymentId: uuid,
+    orderId: uuid,
+    provider: { type: "string" },
+    externalRefundId: { type: "string" },
+    amount: money,
+    currency,
+    status: { type: "string", enum: ["refunded"] },
+  },
+};
+
+/** A command that needs no more than its address. */
+export const emptyBody = { type: ["object", "null"], additionalProperties: false, properties: {} };
+
+export const checkoutBody = {
+  type: "object",
+  additionalProperties: false,
+  required: ["orderId"],
+  properties: { orderId: uuid },
+};
+
+export const checkoutAnswer = {
+  type: "object",
+  required: ["id", "orderId", "state"],
+  properties: {
+    id: uuid,
+    orderId: uuid,
+    state: { type: "string", enum: ["running", "compensating", "uncertain", "committed", "compensated"] },
+    failure: { description: "why it was undone" },
   },
 };
 
