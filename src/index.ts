@@ -76,11 +76,12 @@ export type {
 export type { Direction, SagaState } from "./saga/plan.ts";
 export { startSagas } from "./saga/saga-runner.ts";
 export type { SagasOptions } from "./saga/saga-runner.ts";
-export { participate, replyToSaga, sagaStatus, startSaga } from "./saga/start-saga.ts";
+export { participate, replyToSaga, resolveSagaStep, sagaStatus, startSaga } from "./saga/start-saga.ts";
 export type {
   Participated,
   Participation,
   SagaReply,
   SagaStatus,
   StartSagaOptions,
+  StepResolution,
 } from "./saga/start-saga.ts";

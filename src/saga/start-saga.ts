@@ -70,6 +70,31 @@ export async function sagaStatus<Tx>(database: PostgresDatabase<Tx>, sagaId: str
   };
 }
 
+/** What an operator found out about a step whose outcome nobody knew. */
+export interface StepResolution {
+  readonly stepName: string;
+  /** @defaultValue "action" */
+  readonly direction?: Direction;
+  /** `absent` lets the step be done again, under the same key. */
+  readonly as: "done" | "absent";
+  /** What the step came to, where it is `done`. */
+  readonly result?: unknown;
+}
+
+/**
+ * Settles by hand a step of an uncertain saga, which then goes on the way it went.
+ * @returns whether there was such a step
+ */
+export async function resolveSagaStep<Tx>(
+  database: PostgresDatabase<Tx>,
+  sagaId: string,
+  { stepName, direction = "action", as, result = null }: StepResolution,
+): Promise<boolean> {
+  const values = [sagaId, stepName, direction, as, as === "done" ? json.encode(result) : null];
+  const { rows } = await database.connections.query({ ...statementOf("saga-resolve", database.schema), values });
+  return rows.length > 0;
+}
+
 /** A reply to a step that waits. */
 export interface SagaReply {
   readonly sagaId: string;

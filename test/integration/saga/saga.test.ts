@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { absent, defineSaga, done, localStep, refuse, runOnce, sagaStatus, startSaga, startSagas, step, unknown } from "idemkit";
+import { absent, defineSaga, done, localStep, refuse, resolveSagaStep, runOnce, sagaStatus, startSaga, startSagas, step, unknown } from "idemkit";
 import type { PostgresDatabase, Running, SagaDefinition } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type { Pool, PoolClient } from "pg";
@@ -141,6 +141,21 @@ describe("a saga", () => {
     expect(await ended(checkout("blind", charges, { blind: true }))).toMatchObject({ state: "uncertain" });
     expect(charges.total()).toBe(1);
     expect(await reserved()).toBe(before + 1);
+  });
+
+  test.each([
+    ["done", "committed", 1],
+    ["absent", "committed", 2],
+  ] as const)("goes on once an uncertain step is resolved by hand as %s", async (as, state, total) => {
+    const charges = provider({ honoursKeys: false, faults: ["after"] });
+    const definition = checkout(`resolved-${as}`, charges, { blind: true });
+    const sagaId = randomUUID();
+    expect(await ended(definition, sagaId)).toMatchObject({ state: "uncertain" });
+    const resolution = { stepName: "charge", as, result: { chargeId: "by-hand" } };
+    expect(await resolveSagaStep(database, sagaId, resolution)).toBe(true);
+    await until(async () => (await sagaStatus(database, sagaId))?.state === state, { timeoutMs: 15_000 });
+    expect(charges.total()).toBe(total);
+    expect(await resolveSagaStep(database, sagaId, resolution)).toBe(false);
   });
 
   test("ends committed or fully compensated under random faults, with two runners", async () => {
