@@ -51,7 +51,7 @@ export function idempotency<Tx>(binding: FetchIdempotencyOptions<Tx>): FetchIdem
       return serve(route, incomingOf(request, binding.scope, input), exchangeOf<Tx>(route, input, handler));
     };
   };
-  return idempotent as FetchIdempotent<Tx>;
+  return idempotent;
 }
 
 type AnyHandler = (request: Request, once: never) => Response | Promise<Response>;

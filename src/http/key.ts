@@ -23,8 +23,8 @@ export function keyOf(header: string): string {
 /** RFC 8941 section 3.3.3; parameters that nobody defined are ignored, as it asks. */
 function quoted(given: string): string {
   try {
-    const [value] = parseItem(given);
-    if (typeof value === "string") return value;
+    const item: readonly unknown[] = parseItem(given);
+    if (typeof item[0] === "string") return item[0];
   } catch (cause) {
     throw new IdemkitError("idempotency_key_malformed", { cause });
   }
@@ -46,8 +46,9 @@ export function keyOfNode({ headers, rawHeaders }: NodeHeaders): string | undefi
   const header = headers[keyHeader];
   if (header === undefined) return undefined;
   if (typeof header !== "string") throw new IdemkitError("idempotency_key_malformed");
-  if (header.includes(",") && isRepeated(rawHeaders ?? []))
+  if (header.includes(",") && isRepeated(rawHeaders ?? [])) {
     throw new IdemkitError("idempotency_key_malformed");
+  }
   return keyOf(header);
 }
 

@@ -87,7 +87,7 @@ overFrameworks(({ framework, on, events, database, connectionString, url, newKey
 
   test("a mismatch is 422 where the binding says so", async () => {
     const other = await framework.start(
-      { other: scenarios(on)["json"]! },
+      { other: { script: (io) => io.json(201, {}) } },
       { database: database(), mismatchStatus: 422 },
     );
     const key = newKey();

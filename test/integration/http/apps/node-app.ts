@@ -1,11 +1,10 @@
 import { createServer } from "node:http";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { idempotency } from "idemkit/node";
 import type { NodeHandler } from "idemkit/node";
-import type { IncomingMessage } from "node:http";
 
 import { exchangeHeaders, listening, rendered } from "./framework.ts";
 import type { Binding, Framework, Io, Route } from "./framework.ts";
