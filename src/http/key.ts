@@ -4,7 +4,7 @@ import { isKey } from "../core/identity.ts";
 import { IdemkitError } from "../errors.ts";
 
 /** The header of the IETF draft, in the lower case that Node gives names. */
-export const keyHeader = "idempotency-key";
+const keyHeader = "idempotency-key";
 
 /**
  * The key in an `Idempotency-Key` header. `"abc"`, the structured string of the IETF draft, and the bare `abc` are one
@@ -12,7 +12,7 @@ export const keyHeader = "idempotency-key";
  * one.
  * @throws IdemkitError `idempotency_key_malformed`.
  */
-export function keyOf(header: string): string {
+function keyOf(header: string): string {
   const given = header.trim();
   const key = given.startsWith('"') ? quoted(given) : given;
   const repeated = key === given && given.includes(",");

@@ -11,7 +11,7 @@ import type { Binding, Framework, Io, Route } from "./framework.ts";
 
 type Handlers = Readonly<Record<string, NodeHandler<IncomingMessage, ServerResponse>>>;
 
-export function nodeHandlers(routes: Readonly<Record<string, Route>>, binding: Binding): Handlers {
+function nodeHandlers(routes: Readonly<Record<string, Route>>, binding: Binding): Handlers {
   const idempotent = idempotency({
     scope: (req) => String(req.headers["x-principal"] ?? "alice"),
     onError: (error, _req, res) => {

@@ -60,7 +60,7 @@ async function bodyOf(request: { text(): Promise<string> }): Promise<unknown> {
   return text === "" ? undefined : (JSON.parse(text) as unknown);
 }
 
-export function honoApp(routes: Readonly<Record<string, Route>>, binding: Binding): Hono {
+function honoApp(routes: Readonly<Record<string, Route>>, binding: Binding): Hono {
   const app = new Hono();
   app.use(compress({ threshold: 100 }));
   app.use(async (c, next) => {
@@ -93,7 +93,7 @@ export const hono: Framework = {
   start: (routes, binding) => listening(webServer(honoApp(routes, binding).fetch)),
 };
 
-export function fetchHandlers(
+function fetchHandlers(
   routes: Readonly<Record<string, Route>>,
   binding: Binding,
 ): ReadonlyMap<string, FetchHandler> {
