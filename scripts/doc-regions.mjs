@@ -41,19 +41,22 @@ function syncFile(root, file, isCheck) {
     const [example, name = "", language = "", code = ""] = /** @type {(string | undefined)[]} */ (groups);
     if (example === undefined) {
       const start = code.slice(0, 50);
-      if (strict.has(file))
-        {faults.push(`${file}: a block of ${language} shows no region of an example: ${start}`);}
+      if (strict.has(file)) {
+        faults.push(`${file}: a block of ${language} shows no region of an example: ${start}`);
+      }
       return whole;
     }
     const region = regionOf(root, example, name);
-    if (region !== undefined)
-      {return `<!-- region ${example} ${name} -->\n\`\`\`${language}\n${region}\n\`\`\``;}
+    if (region !== undefined) {
+      return `<!-- region ${example} ${name} -->\n\`\`\`${language}\n${region}\n\`\`\``;
+    }
     faults.push(`${file}: ${example} has no region ${name}`);
     return whole;
   });
   if (synced === text) return faults;
-  if (isCheck)
-    {return [...faults, `${file}: an example has changed: run \`node scripts/docs.mjs\` and commit it`];}
+  if (isCheck) {
+    return [...faults, `${file}: an example has changed: run \`node scripts/docs.mjs\` and commit it`];
+  }
   writeFileSync(join(root, file), synced);
   return faults;
 }

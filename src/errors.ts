@@ -18,11 +18,13 @@ export const errorCatalogue = {
   },
   idempotency_key_malformed: {
     retryable: false,
-    message: "the Idempotency-Key must be one header of 1 to 255 printable ASCII characters, bare or as a quoted string",
+    message:
+      "the Idempotency-Key must be one header of 1 to 255 printable ASCII characters, bare or as a quoted string",
   },
   idempotency_key_reused: {
     retryable: false,
-    message: "this key was used with another command: send the first command again, or use a new key for a new operation",
+    message:
+      "this key was used with another command: send the first command again, or use a new key for a new operation",
   },
   operation_in_progress: {
     retryable: true,
@@ -30,7 +32,8 @@ export const errorCatalogue = {
   },
   operation_uncertain: {
     retryable: false,
-    message: "the outcome of the operation with this key is not known yet: do not repeat it under another key",
+    message:
+      "the outcome of the operation with this key is not known yet: do not repeat it under another key",
   },
   operation_refused: {
     retryable: false,
@@ -38,11 +41,13 @@ export const errorCatalogue = {
   },
   idempotency_unavailable: {
     retryable: true,
-    message: "the database could not be reached or kept refusing the transaction: repeat the request with the same key",
+    message:
+      "the database could not be reached or kept refusing the transaction: repeat the request with the same key",
   },
   handler_timed_out: {
     retryable: true,
-    message: "the handler did not finish in handlerTimeoutMs and was rolled back: repeat the request with the same key",
+    message:
+      "the handler did not finish in handlerTimeoutMs and was rolled back: repeat the request with the same key",
   },
   command_number_unsafe: {
     retryable: false,
@@ -58,7 +63,8 @@ export const errorCatalogue = {
   },
   command_body_unread: {
     retryable: false,
-    message: "the request has a body that no parser has read: install the parser for its content type before the route",
+    message:
+      "the request has a body that no parser has read: install the parser for its content type before the route",
   },
   command_too_large: {
     retryable: false,
@@ -71,7 +77,8 @@ export const errorCatalogue = {
   option_invalid: { retryable: false, message: "an option is unknown or out of range" },
   retention_out_of_range: {
     retryable: false,
-    message: "retentionHours must lie between 24 and 72: say allowUnsafeRetention: true where another value is meant",
+    message:
+      "retentionHours must lie between 24 and 72: say allowUnsafeRetention: true where another value is meant",
   },
   operation_duplicate: {
     retryable: false,
@@ -103,15 +110,18 @@ export const errorCatalogue = {
   },
   transaction_aborted: {
     retryable: false,
-    message: "a statement of the handler failed and its error was swallowed: let it through, or use savepoint(tx, work)",
+    message:
+      "a statement of the handler failed and its error was swallowed: let it through, or use savepoint(tx, work)",
   },
   transaction_ended: {
     retryable: false,
-    message: "the handler ended the transaction itself, so its record could not be committed with its effects",
+    message:
+      "the handler ended the transaction itself, so its record could not be committed with its effects",
   },
   connection_timeout_missing: {
     retryable: false,
-    message: "the pool has no connectionTimeoutMillis: set one, or a handler that waits for a second connection hangs",
+    message:
+      "the pool has no connectionTimeoutMillis: set one, or a handler that waits for a second connection hangs",
   },
   schema_missing: {
     retryable: false,
@@ -119,11 +129,13 @@ export const errorCatalogue = {
   },
   schema_newer: {
     retryable: false,
-    message: "idemkit's tables were migrated by a newer, incompatible version: deploy that version of idemkit",
+    message:
+      "idemkit's tables were migrated by a newer, incompatible version: deploy that version of idemkit",
   },
   fingerprint_version_unknown: {
     retryable: true,
-    message: "the record was written by a newer version of idemkit: finish the deployment, then repeat with the same key",
+    message:
+      "the record was written by a newer version of idemkit: finish the deployment, then repeat with the same key",
   },
   outbox_event_invalid: {
     retryable: false,

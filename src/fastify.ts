@@ -21,7 +21,7 @@ export type FastifyIdempotencyOptions<Tx> = IdempotencyOptions<Tx, FastifyReques
 export type FastifyRouteOptions = RouteOptions<FastifyRequest>;
 
 /** What Fastify calls. */
-export type FastifyHandler<Req, Rep> = (this: FastifyInstance, request: Req, reply: Rep) => Promise<unknown>;
+export type FastifyHandler<Req, Rep> = (this: FastifyInstance, request: Req, reply: Rep) => Promise<void>;
 
 /** Protects a handler; the types of `request` and `reply` are those of the route it is given to. */
 export interface FastifyIdempotent<Tx> {
@@ -67,7 +67,9 @@ export function idempotency<Tx>(binding: FastifyIdempotencyOptions<Tx>): Fastify
           invoke: (once) => handler.call(this, request as never, reply as never, once as never),
         });
         // After `reject` has handed an error over, the engine goes on; its own end changes nothing any more.
-        serve(route, incomingOf(request, binding.scope, command), exchange).then(resolve, reject);
+        void serve(route, incomingOf(request, binding.scope, command), exchange).then((sent) => {
+          resolve(sent as undefined); // Fastify takes the reply, which it waits for, or nothing
+        }, reject);
       });
     };
   };
@@ -102,7 +104,8 @@ export function requireIdempotencyKey<Req = FastifyRequest, Rep = FastifyReply>(
   return async function keyed(this: FastifyInstance, request: Req, reply: Rep) {
     // Whatever their precise types, they are Fastify's.
     const key = keyIn(request as FastifyRequest, reply as FastifyReply);
-    return key === undefined ? reply : handler.call(this, request, reply, { key });
+    const sent = key === undefined ? reply : await handler.call(this, request, reply, { key });
+    return sent as undefined; // what Fastify is given is the handler's business
   };
 }
 

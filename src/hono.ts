@@ -89,14 +89,14 @@ async function commandOfContext(
 }
 
 /** Caches of Hono from which the bytes of a body can be had again. */
-const readable = ["arrayBuffer", "text", "json", "blob"];
+const readable = new Set(["arrayBuffer", "text", "json", "blob"]);
 
 /** The body, in a way that leaves it to the handler: through Hono's cache, or from a copy where the cache would lose it. */
 async function bodyOf(c: Context, headers: BodyHeaders): Promise<ArrayBuffer> {
   const { req } = c;
   if (isJson(headers) && !req.raw.bodyUsed) return Uint8Array.from(Buffer.from(await req.text())).buffer;
   if (!req.raw.bodyUsed) return req.raw.clone().arrayBuffer();
-  if (Object.keys(req.bodyCache).some((name) => readable.includes(name))) return req.arrayBuffer();
+  if (Object.keys(req.bodyCache).some((name) => readable.has(name))) return req.arrayBuffer();
   throw new IdemkitError("command_body_unread", {
     detail: "read it through c.req, before or after this middleware",
   });

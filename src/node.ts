@@ -136,8 +136,8 @@ function errorRenderer(onError: NodeErrorHandler = sendProblem) {
   return async (error: unknown, req: NodeRequest, res: ServerResponse): Promise<void> => {
     try {
       await onError(error, req, res);
-    } catch (failure) {
-      if (res.headersSent) res.destroy(failure instanceof Error ? failure : undefined);
+    } catch (cause) {
+      if (res.headersSent) res.destroy(cause instanceof Error ? cause : undefined);
       else sendProblem(error, req, res);
     }
   };
@@ -182,7 +182,8 @@ export function requireIdempotencyKey<
     try {
       key = required(keyOfNode(req));
     } catch (error) {
-      return sendProblem(error, req, res);
+      sendProblem(error, req, res);
+      return undefined;
     }
     return handler(req, res, { key });
   };

@@ -27,13 +27,16 @@ export async function runCli(given: readonly string[], host: CliHost): Promise<n
   try {
     const { values, positionals } = parse(given);
     if (values.help) return say(host, usage);
-    if (positionals.length !== 1 || positionals[0] !== "migrate") return misused(host, "give one command: migrate");
+    if (positionals.length !== 1 || positionals[0] !== "migrate") {
+      return misused(host, "give one command: migrate");
+    }
     if (values.print) return say(host, migrationSql(values.schema));
     const url = values["database-url"] ?? host.environment["DATABASE_URL"];
     if (url === undefined || url === "") return misused(host, "give --database-url, or set DATABASE_URL");
     return say(host, await migrated(url, values.schema));
   } catch (error) {
-    const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+    const misuse =
+      error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
     if (misuse) return misused(host, error.message);
     host.complain(`idemkit: ${reasons(error).join(": ")}\n`);
     return 1;

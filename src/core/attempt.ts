@@ -38,8 +38,9 @@ export async function runClaimed<Tx>(
   }
   if (!("again" in ended)) return ended;
   // A lost COMMIT is not told as "in progress": the holder may be our own backend, which nobody runs any more.
-  if (ended.elsewhere && execution.database.classify(ended.cause) !== "unavailable")
+  if (ended.elsewhere && execution.database.classify(ended.cause) !== "unavailable") {
     return { outcome: "in-progress" };
+  }
   throw unavailable(ended.cause);
 }
 
@@ -101,6 +102,7 @@ function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Pro
       abort(error);
       reject(error);
     }, settings.handlerTimeoutMs);
+    // oxlint-disable-next-line promise/catch-or-return -- both ends are handled here, without one more promise
     execution.run(context).then(
       (completion) => {
         clearTimeout(timer);
@@ -108,6 +110,7 @@ function bounded<Tx>(execution: Execution<Tx>, operationId: string, tx: Tx): Pro
       },
       (error: unknown) => {
         clearTimeout(timer);
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- passed on as the handler threw it
         reject(error);
       },
     );

@@ -25,7 +25,7 @@ export function checkIdentity({ scope, key }: Identity): void {
 }
 
 /** @throws IdemkitError `scope_missing`. */
-export function checkScope(scope: unknown): asserts scope is string {
+function checkScope(scope: unknown): asserts scope is string {
   if (typeof scope !== "string" || scope.trim() === "") throw new IdemkitError("scope_missing");
   // PostgreSQL's text has no NUL, and a lone surrogate would be stored as U+FFFD and so meet another scope.
   if (scope.length > maxScopeLength || scope.includes("\0") || !scope.isWellFormed()) {

@@ -21,7 +21,7 @@ const decoders: Readonly<Record<string, Decoder>> = {
 export function codingsOf(headers: OutgoingHttpHeaders): readonly string[] {
   const given = headers["content-encoding"];
   if (given === undefined) return [];
-  const codings = String(given).toLowerCase().split(",");
+  const codings = given.toLowerCase().split(",");
   return codings.map((each) => each.trim()).filter((each) => each !== "" && each !== "identity");
 }
 

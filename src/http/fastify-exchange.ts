@@ -76,6 +76,11 @@ function headersOf(reply: FastifyReply): Capture["headers"] {
   return reply.getHeaders() as Capture["headers"];
 }
 
+/** Settles with the answer, however that ends. */
+async function over(answer: Promise<unknown> | undefined): Promise<void> {
+  await answer?.catch(() => {});
+}
+
 interface ReplyShadows {
   /** How often something was sent in this run: more than once is Fastify's error handler. */
   readonly sends: number;
@@ -98,7 +103,7 @@ function replyShadows(reply: FastifyReply): ReplyShadows {
     raise: (gate: Gate) => {
       closed = gate;
       shadows.sends = 0;
-      Object.assign(reply, { send: gatedSend, then: gatedThen });
+      setMembers(gatedSend, gatedThen);
     },
     passOn: () => {
       passing = true;
@@ -106,21 +111,25 @@ function replyShadows(reply: FastifyReply): ReplyShadows {
     lower: () => {
       if (closed === undefined) return;
       // Deleted members would make it a dictionary for V8, and slow.
-      Object.assign(reply, { send, then });
+      setMembers(send, then);
     },
   };
+
+  function setMembers(newSend: FastifyReply["send"], newThen: FastifyReply["then"]): void {
+    reply.send = newSend;
+    Reflect.set(reply, "then", newThen);
+  }
 
   function gatedSend(this: FastifyReply, payload?: unknown): FastifyReply {
     if (!passing) shadows.sends += 1;
     const thrown = !passing && shadows.sends === 1 && payload instanceof Error;
-    if (!thrown) return Reflect.apply(send, reply, [payload]) as FastifyReply;
+    if (!thrown) return send.call(reply, payload);
     closed?.fail(payload);
     return reply;
   }
 
   function gatedThen(fulfilled: () => void): void {
-    const done = (): void => fulfilled();
-    closed?.answer().then(done, done);
+    void over(closed?.answer()).then(fulfilled);
   }
 
   return shadows;
@@ -146,9 +155,9 @@ async function recordWins(answer: OwnAnswer, sent: Capture, stored: ReadonlySet<
   const own = ownCapture(answer, {});
   const codings = codingsOf(sent.headers);
   const sameBytes = codings.length > 0 && (await decodesTo(sent.body, codings, own.body));
-  const headers = { ...sent.headers };
-  for (const name of stored) delete headers[name];
-  if (!sameBytes) delete headers["content-encoding"];
+  const ofExchange = (name: string): boolean =>
+    !stored.has(name) && (sameBytes || name !== "content-encoding");
+  const headers = Object.fromEntries(Object.entries(sent.headers).filter(([name]) => ofExchange(name)));
   return {
     status: own.status,
     headers: { ...headers, ...own.headers },

@@ -165,8 +165,8 @@ function setPairs(res: Gated, flat: readonly unknown[]): void {
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const name = String(flat[i]).toLowerCase();
     const value = flat[i + 1] as OutgoingHttpHeader;
-    if (!seen.has(name)) res.setHeader(name, value);
-    else res.appendHeader(name, typeof value === "number" ? String(value) : value);
+    if (seen.has(name)) res.appendHeader(name, typeof value === "number" ? String(value) : value);
+    else res.setHeader(name, value);
     seen.add(name);
   }
 }

@@ -72,7 +72,7 @@ export function gatedExchange<Tx>(route: Route<Tx>, binding: GatedBinding<Tx>): 
       return new Promise((resolve, reject) => {
         // A response that can't be kept ends the run at once; a complete one waits for the handler.
         up.answer().catch(reject);
-        handle(once, up).then(resolve, reject);
+        void handle(once, up).then(resolve, reject);
       });
     },
     pending: () => pending,

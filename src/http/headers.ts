@@ -71,7 +71,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
  * @throws IdemkitError `option_invalid` for a name that must not be stored.
  */
 export function storedHeaders(at: string, added: readonly string[] = []): ReadonlySet<string> {
-  const names = added.map((name) => String(name).toLowerCase());
+  const names = added.map((name) => name.toLowerCase());
   for (const name of names) {
     if (!token.test(name)) throw invalid(at, `has ${JSON.stringify(name)}, which is no header name`);
     if (neverStored.has(name) || name.startsWith(neverStoredPrefix)) {

@@ -5,6 +5,10 @@ import type { Exchange } from "./exchange.ts";
 import type { Route } from "./route.ts";
 import { captureOf, ownResponse, responseOf } from "./web.ts";
 
+function noResponse(): Error {
+  return new Error("the handler of a protected route returned no response");
+}
+
 /**
  * The exchange of Hono: a middleware around the rest of the chain. `app.onError` has rendered a thrown Error by the time
  * that `next()` returns, so the error is found in `c.error` and its answer in `c.res`.
@@ -16,8 +20,7 @@ export function honoExchange<Tx>(route: Route<Tx>, c: Context, next: Next): Exch
 
   async function attempt(): Promise<Capture> {
     await next();
-    if (c.error === undefined && !c.finalized)
-      throw new Error("the handler of a protected route returned no response");
+    if (c.error === undefined && !c.finalized) throw noResponse();
     const capture = await captureOf(c.res, route.maxResponseBytes);
     if (c.error === undefined) return capture;
     thrown = { error: c.error, capture };

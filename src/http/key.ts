@@ -4,7 +4,7 @@ import { isKey } from "../core/identity.ts";
 import { IdemkitError } from "../errors.ts";
 
 /** The header of the IETF draft, in the lower case that Node gives names. */
-export const keyHeader = "idempotency-key";
+const keyHeader = "idempotency-key";
 
 /**
  * The key in an `Idempotency-Key` header. `"abc"`, the structured string of the IETF draft, and the bare `abc` are one
@@ -12,7 +12,7 @@ export const keyHeader = "idempotency-key";
  * one.
  * @throws IdemkitError `idempotency_key_malformed`.
  */
-export function keyOf(header: string): string {
+function keyOf(header: string): string {
   const given = header.trim();
   const key = given.startsWith('"') ? quoted(given) : given;
   const repeated = key === given && given.includes(",");
@@ -23,8 +23,8 @@ export function keyOf(header: string): string {
 /** RFC 8941 section 3.3.3; parameters that nobody defined are ignored, as it asks. */
 function quoted(given: string): string {
   try {
-    const [value] = parseItem(given);
-    if (typeof value === "string") return value;
+    const item: readonly unknown[] = parseItem(given);
+    if (typeof item[0] === "string") return item[0];
   } catch (cause) {
     throw new IdemkitError("idempotency_key_malformed", { cause });
   }
@@ -46,8 +46,9 @@ export function keyOfNode({ headers, rawHeaders }: NodeHeaders): string | undefi
   const header = headers[keyHeader];
   if (header === undefined) return undefined;
   if (typeof header !== "string") throw new IdemkitError("idempotency_key_malformed");
-  if (header.includes(",") && isRepeated(rawHeaders ?? []))
+  if (header.includes(",") && isRepeated(rawHeaders ?? [])) {
     throw new IdemkitError("idempotency_key_malformed");
+  }
   return keyOf(header);
 }
 

@@ -22,7 +22,7 @@ export interface NodeBody {
 /** The body of a request: what a parser has put into `req.body`, or else its bytes, read here. */
 export function nodeBody(req: IncomingMessage, maxBytes: number): NodeBody {
   const headers = bodyHeadersOf(req);
-  let next: () => unknown = () => undefined;
+  let next = nothing;
   return {
     command: async (givenElsewhere) => {
       if ("body" in req && req.body !== undefined) {
@@ -40,9 +40,13 @@ export function nodeBody(req: IncomingMessage, maxBytes: number): NodeBody {
   };
 }
 
+function nothing(): unknown {
+  return undefined;
+}
+
 /** @throws IdemkitError `command_not_json`. */
 function valuesOf(headers: BodyHeaders, bytes: Buffer): () => unknown {
-  if (bytes.length === 0) return () => undefined;
+  if (bytes.length === 0) return nothing;
   if (!isJson(headers)) return () => Buffer.from(bytes);
   const text = bytes.toString("utf8");
   try {

@@ -119,14 +119,16 @@ export function checkBinding<Tx, Request>(
 ): void {
   checkNames("idempotency", options, [...bindingOptionNames, ...more]);
   const { database, scope, mismatchStatus = 409, onOutcome } = options;
-  if (typeof database?.records?.claim !== "function")
+  if (typeof database?.records?.claim !== "function") {
     throw invalid("database", "must be one, such as fromPg(pool)");
+  }
   if (typeof scope !== "function" && scope !== "shared") {
     throw invalid("scope", 'must be a function of the request that returns its principal, or "shared"');
   }
   if (!mismatchStatuses.includes(mismatchStatus)) throw invalid("mismatchStatus", "must be 409 or 422");
-  if (onOutcome !== undefined && typeof onOutcome !== "function")
+  if (onOutcome !== undefined && typeof onOutcome !== "function") {
     throw invalid("onOutcome", "must be a function");
+  }
 }
 
 /**
@@ -139,10 +141,11 @@ export function routeOf<Tx, Request>(
   more: readonly string[] = [],
 ): Route<Tx> {
   const { operation, key = "required", command } = options;
-  checkNames(String(operation), options, [...routeOptionNames, ...more]);
+  checkNames(operation, options, [...routeOptionNames, ...more]);
   const settings = settingsOf(options);
-  if (key !== "required" && key !== "optional")
+  if (key !== "required" && key !== "optional") {
     throw invalid(`${operation}.key`, 'must be "required" or "optional"');
+  }
   if (command !== undefined && typeof command !== "function") {
     throw invalid(`${operation}.command`, "must be a function of the request");
   }

@@ -14,7 +14,7 @@ export async function captureOf(response: Response, maxBytes: number): Promise<C
   const { status, statusText } = response;
   if (status < 200 || status > 599) throw unsupported(`status ${status}`);
   const headers = headersOf(response.headers);
-  if (headers["trailer"] !== undefined) throw unsupported("trailers");
+  if ("trailer" in headers) throw unsupported("trailers");
   const body = await bytesOf(response.body, maxBytes, "response_too_large");
   return { status, statusMessage: statusText, headers, body };
 }

@@ -27,7 +27,7 @@ export function startLoop({ everyMs, work, onError, runtime = systemRuntime }: L
   const { signal } = controller;
 
   async function rounds(): Promise<void> {
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       try {
         await work(signal);
         failures = 0;

@@ -25,7 +25,10 @@ export function invalid(at: string, detail: string): IdemkitError {
 }
 
 function nearest(name: string, known: readonly string[]): string | undefined {
-  const scored = known.map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) }));
+  const scored = known.map((candidate) => ({
+    candidate,
+    far: distance(name.toLowerCase(), candidate.toLowerCase()),
+  }));
   const [best] = scored.toSorted((a, b) => a.far - b.far);
   return best !== undefined && best.far <= Math.max(2, name.length / 3) ? best.candidate : undefined;
 }

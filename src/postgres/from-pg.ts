@@ -262,10 +262,7 @@ function flown(client: PgClient, statements: readonly PgStatement[]): Promise<re
     : oneByOne(client, statements);
 }
 
-async function oneByOne(
-  client: PgClient,
-  statements: readonly PgStatement[],
-): Promise<readonly PgResult[]> {
+async function oneByOne(client: PgClient, statements: readonly PgStatement[]): Promise<readonly PgResult[]> {
   const results: PgResult[] = [];
   for (const each of statements) results.push(await answered(client.query(each)));
   return results;

@@ -10,7 +10,7 @@ export interface Answer {
   /** The bytes after the content-encoding. */
   readonly body: Buffer;
   readonly text: string;
-  json<T = Record<string, unknown>>(): T;
+  json(): Record<string, unknown>;
 }
 
 export interface CallOptions {

@@ -55,8 +55,9 @@ overFrameworks(({ framework, on, events, newKey, post, payments, recordOf }) => 
     test("that marks its answer as not final may be tried again", async () => {
       const key = newKey();
       const runs = on.runs.get("not-final") ?? 0;
-      for (const _try of [1, 2])
+      for (const _try of [1, 2]) {
         expect((await post("not-final", { key, body: {} })).json()["error"]).toBe("wrong code");
+      }
       expect(on.runs.get("not-final")).toBe(runs + 2);
       expect(await payments(key)).toBe(0);
       expect(await recordOf(key)).toBeUndefined();

@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 
 import { fromPg } from "idemkit/pg";
+import { withCrashPoints } from "idemkit/testing";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 
@@ -63,6 +64,40 @@ overFrameworks(({ framework, on, events, database, connectionString, url, newKey
       },
     );
 
+    test("whose answer to COMMIT was lost is told as executed, by what was committed", async () => {
+      let lost = 0;
+      const losing = withCrashPoints(database(), (point) => {
+        if (point !== "after-commit" || lost > 0) return;
+        lost += 1;
+        throw Object.assign(new Error("the connection is gone"), { code: "ECONNRESET" });
+      });
+      const local = stage();
+      const shaky = await framework.start(scenarios(local), { database: losing });
+      const key = newKey();
+      const first = await call(`${shaky.url}/json`, { key, body: {} });
+      const second = await call(`${shaky.url}/json`, { key, body: {} });
+      expect([lost, first.status, second.status]).toEqual([1, 201, 201]);
+      expect(first.headers["idempotent-replayed"]).toBeUndefined();
+      expect(first.headers.location).toBe("/payments/1");
+      expect(second.text).toBe(first.text);
+      expect(second.headers["idempotent-replayed"]).toBe("true");
+      expect(local.runs.get("json")).toBe(1);
+      expect(await payments(key)).toBe(1);
+      await shaky.close();
+    });
+
+    test("that runs unprotected is not run again when the answer to COMMIT was lost", async () => {
+      const losing = withCrashPoints(database(), (point) => {
+        if (point === "after-commit") throw Object.assign(new Error("gone"), { code: "ECONNRESET" });
+      });
+      const local = stage();
+      const shaky = await framework.start(scenarios(local), { database: losing });
+      const answer = await call(`${shaky.url}/free`, { body: {} });
+      expect(answer.status).toBe(503);
+      expect(local.runs.get("free")).toBe(1);
+      await shaky.close();
+    });
+
     test("can't begin while the store is down: 503, and the handler does not run", async () => {
       const closed = createServer();
       await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
@@ -87,7 +122,7 @@ overFrameworks(({ framework, on, events, database, connectionString, url, newKey
 
   test("a mismatch is 422 where the binding says so", async () => {
     const other = await framework.start(
-      { other: scenarios(on)["json"]! },
+      { other: { script: (io) => io.json(201, {}) } },
       { database: database(), mismatchStatus: 422 },
     );
     const key = newKey();

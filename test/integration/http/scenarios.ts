@@ -115,7 +115,7 @@ export function scenarios(on: Stage): Record<string, Route> {
     },
     "throws-text": async (_io, once) => {
       await pay(once, "throws-text");
-      // eslint-disable-next-line typescript/only-throw-error -- what this is about
+      // oxlint-disable-next-line eslint/no-throw-literal, typescript/only-throw-error -- what this is about
       throw "text";
     },
     "not-final": async (io, once) => {

@@ -50,6 +50,7 @@ function spellNumber(value: number, choice: number): string {
 function spellString(value: string, choice: number): string {
   if (choice % 2 === 0) return JSON.stringify(value);
   const units = Array.from({ length: value.length }, (_, i) =>
+    // oxlint-disable-next-line unicorn/prefer-code-point -- JSON escapes UTF-16 units
     value.charCodeAt(i).toString(16).padStart(4, "0"),
   );
   return `"${units.map((unit) => `\\u${unit}`).join("")}"`;

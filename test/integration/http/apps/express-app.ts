@@ -20,7 +20,7 @@ const renderError: ErrorRequestHandler = (error, _req, res, _next) => {
   res.status(status).json(body);
 };
 
-export function expressApp(
+function expressApp(
   make: typeof express,
   routes: Readonly<Record<string, Route>>,
   binding: Binding,

@@ -14,4 +14,4 @@ export const frameworks: readonly Framework[] = [
   nodeHttp,
 ];
 export { HttpError } from "./framework.ts";
-export type { App, Framework, Io, Route, Script, SuiteOnce } from "./framework.ts";
+export type { App, Framework, Route, Script, SuiteOnce } from "./framework.ts";

@@ -1,18 +1,17 @@
 import { createServer } from "node:http";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { idempotency } from "idemkit/node";
 import type { NodeHandler } from "idemkit/node";
-import type { IncomingMessage } from "node:http";
 
 import { exchangeHeaders, listening, rendered } from "./framework.ts";
 import type { Binding, Framework, Io, Route } from "./framework.ts";
 
 type Handlers = Readonly<Record<string, NodeHandler<IncomingMessage, ServerResponse>>>;
 
-export function nodeHandlers(routes: Readonly<Record<string, Route>>, binding: Binding): Handlers {
+function nodeHandlers(routes: Readonly<Record<string, Route>>, binding: Binding): Handlers {
   const idempotent = idempotency({
     scope: (req) => String(req.headers["x-principal"] ?? "alice"),
     onError: (error, _req, res) => {

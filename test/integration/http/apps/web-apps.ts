@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import type { Server } from "node:http";
 
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
@@ -11,6 +12,11 @@ import { idempotency as honoIdempotency } from "idemkit/hono";
 
 import { exchangeHeaders, listening, rendered } from "./framework.ts";
 import type { Binding, Framework, Io, Route } from "./framework.ts";
+
+export function webServer(handler: (request: Request) => Response | Promise<Response>): Server {
+  const listener = getRequestListener(handler);
+  return createServer((req, res) => void listener(req, res));
+}
 
 function streamOf(chunks: () => AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const source = chunks();
@@ -27,8 +33,9 @@ function streamOf(chunks: () => AsyncGenerator<string>): ReadableStream<Uint8Arr
 
 function headersOf(given: Record<string, string | string[]>): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(given))
+  for (const [name, value] of Object.entries(given)) {
     for (const each of [value].flat()) headers.append(name, each);
+  }
   return headers;
 }
 
@@ -36,9 +43,7 @@ function responses(body: unknown): Io {
   return {
     body,
     json: (status, value, headers = {}) => {
-      const list = headersOf(headers);
-      list.set("content-type", "application/json");
-      return new Response(JSON.stringify(value), { status, headers: list });
+      return Response.json(value, { status, headers: headersOf(headers) });
     },
     empty: (status, headers = {}) => new Response(null, { status, headers }),
     bytes: (status, type, bytes) =>
@@ -55,7 +60,7 @@ async function bodyOf(request: { text(): Promise<string> }): Promise<unknown> {
   return text === "" ? undefined : (JSON.parse(text) as unknown);
 }
 
-export function honoApp(routes: Readonly<Record<string, Route>>, binding: Binding): Hono {
+function honoApp(routes: Readonly<Record<string, Route>>, binding: Binding): Hono {
   const app = new Hono();
   app.use(compress({ threshold: 100 }));
   app.use(async (c, next) => {
@@ -85,10 +90,10 @@ export const hono: Framework = {
   rendersCommitErrors: false,
   runsAgain: false,
   givesNodeResponse: false,
-  start: (routes, binding) => listening(createServer(getRequestListener(honoApp(routes, binding).fetch))),
+  start: (routes, binding) => listening(webServer(honoApp(routes, binding).fetch)),
 };
 
-export function fetchHandlers(
+function fetchHandlers(
   routes: Readonly<Record<string, Route>>,
   binding: Binding,
 ): ReadonlyMap<string, FetchHandler> {
@@ -133,9 +138,6 @@ export const fetchStyle: Framework = {
   givesNodeResponse: false,
   start: (routes, binding) => {
     const handlers = fetchHandlers(routes, binding);
-    const listener = getRequestListener((request) =>
-      outside(handlers.get(new URL(request.url).pathname), request),
-    );
-    return listening(createServer(listener));
+    return listening(webServer((request) => outside(handlers.get(new URL(request.url).pathname), request)));
   },
 };
