@@ -68,6 +68,30 @@ test("a take-over that is rolled back lets the owner's delete go on", async () =
   other.release();
 });
 
+test("a delete does not wait for the disk, and the connection's next statement does again", async () => {
+  const outbox = await createOutbox();
+  const { shard, fence } = await ownedEvent(outbox);
+  const pool = outbox.test.pool({ max: 1 });
+  const settling = { ...fromPg(pool).connections };
+  const asked: unknown[] = [];
+  const store = outboxStore({
+    ...outbox.database,
+    connections: {
+      ...settling,
+      query: async (call) => {
+        const result = await settling.query(call);
+        asked.push(result.rows[0]?.["set_config"]);
+        return result;
+      },
+    },
+  });
+  await store.settle(fence, await store.read(shard, 10));
+  expect(asked).toEqual([undefined, "off"]);
+  const { rows } = await pool.query("show synchronous_commit");
+  expect(rows).toEqual([{ synchronous_commit: "on" }]);
+  await pool.end();
+});
+
 test("a stale owner neither parks nor holds", async () => {
   const outbox = await createOutbox();
   const { shard, fence } = await ownedEvent(outbox);
