@@ -162,7 +162,7 @@ export function describeConsumer(binding: Binding): void {
       gate.resolve();
       await stopped;
       expect(await ledger.effects()).toHaveLength(1);
-      expect((await topic.committed("ledger")).filter((offset) => offset > 0)).toEqual([1]);
+      expect((await topic.committed(topic.groupOf("ledger"))).filter((offset) => offset > 0)).toEqual([1]);
       const second = ledger.consume({ client: binding.connect(), topics: [topic.name] });
       await ledger.reached(3);
       expect(second.outcomes).not.toContain("duplicate");
