@@ -14,13 +14,15 @@ import { startPostgres } from "../../scripts/embedded-postgres.mjs";
 
 const dayMs = 86_400_000;
 
+/** The lowest id of a time. @param {number} ms */
+function bound(ms) {
+  const hex = ms.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
 /** @param {pg.Pool} pool @param {Date} day @param {number} events */
 async function fillDay(pool, day, events) {
   const name = `processed_event_${day.toISOString().slice(0, 10).replaceAll("-", "")}`;
-  const bound = (/** @type {number} */ ms) => {
-    const hex = ms.toString(16).padStart(12, "0");
-    return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-  };
   await pool.query(`create table idemkit.${name} (like idemkit.processed_event including all)`);
   await pool.query(`alter table idemkit.processed_event attach partition idemkit.${name}
     for values from ('${bound(day.getTime())}') to ('${bound(day.getTime() + dayMs)}')`);
@@ -93,10 +95,10 @@ async function measure(connectionString, events) {
 
 /** Delivers events all the while, and tells how long the slowest took. @param {import("idemkit").Inbox} inbox */
 function consumeUntil(inbox) {
-  let stopped = false;
+  const stopping = new AbortController();
   let slowestMs = 0;
   const ended = (async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       const started = performance.now();
       await inbox.process({
         eventId: v7(),
@@ -111,7 +113,7 @@ function consumeUntil(inbox) {
   })();
   return {
     stop: async () => {
-      stopped = true;
+      stopping.abort();
       await ended;
       return slowestMs;
     },
