@@ -7,10 +7,13 @@ import { fromPg } from "idemkit/pg";
 import { crash } from "idemkit/testing";
 import pg from "pg";
 
-const dieBeforeAck = process.env.DIE_BEFORE_ACK;
-const dieInHandler = process.env.DIE_IN_HANDLER;
+const {
+  DIE_BEFORE_ACK: dieBeforeAck,
+  DIE_IN_HANDLER: dieInHandler,
+  DATABASE_URL: connectionString,
+} = process.env;
 const pool = new pg.Pool({
-  connectionString: process.env.DATABASE_URL,
+  connectionString,
   max: 3,
   connectionTimeoutMillis: 5000,
 });
