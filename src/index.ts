@@ -30,7 +30,7 @@ export type { RelayLogger, RelayOptions } from "./outbox/relay/options.ts";
 export type { ListenClient, ListenOptions } from "./outbox/relay/listener.ts";
 export type { ParkedKey } from "./outbox/relay/parked-key.ts";
 export { inProcessPublisher } from "./outbox/in-process-publisher.ts";
-export type { InProcessOptions } from "./outbox/in-process-publisher.ts";
+export type { InProcessOptions, Receiver } from "./outbox/in-process-publisher.ts";
 export { outboxStatus } from "./outbox/status.ts";
 export type { OutboxStatus } from "./outbox/status.ts";
 export { parkedOutboxKeys, releaseOutboxKey } from "./outbox/parked.ts";

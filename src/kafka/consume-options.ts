@@ -3,6 +3,7 @@ import type { EventOutcome } from "../inbox/outcome.ts";
 import { inboxSettingNames } from "../inbox/settings.ts";
 import type { InboxOptions } from "../inbox/settings.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
+import { attempt } from "./attempt.ts";
 import type { HeaderStyle } from "./event-headers.ts";
 import type { KafkaClient, PartitionOffset, TopicPartition } from "./port.ts";
 
@@ -135,9 +136,19 @@ export function consumeSettings<Tx>(options: ConsumeOptions<Tx>): ConsumeSetting
     startAt,
     headers,
     logger,
-    observe,
+    observe: harmless(observe),
     ...numbers,
   };
+}
+
+/** An observer that throws must not stop what it watches. */
+function harmless(observe: ConsumeObserver): ConsumeObserver {
+  const guarded = Object.entries(observe).map(([name, tell]) => [
+    name,
+    (...told: readonly unknown[]): void =>
+      attempt(() => (tell as (...args: readonly unknown[]) => void)(...told)),
+  ]);
+  return Object.fromEntries(guarded) as ConsumeObserver;
 }
 
 function numbersOf<Tx>(

@@ -1,6 +1,6 @@
 import { eventHeaders } from "../core/event.ts";
 import type { EventMessage } from "../core/event.ts";
-import { isUuid } from "../inbox/event-id.ts";
+import { checkMessage } from "../inbox/check-message.ts";
 import type { ConsumedRecord, TopicPartition } from "./port.ts";
 
 /** How events are named on the wire. */
@@ -61,12 +61,12 @@ function cloudEventFixed({ headers }: EventMessage, source: string): Record<stri
 /** A record as an event, or what it lacks. */
 export type ReadEvent =
   | { readonly event: EventMessage }
-  | { readonly malformed: string; readonly key: string; readonly headers: Readonly<Record<string, string>> };
+  | { readonly malformed: unknown; readonly key: string; readonly headers: Readonly<Record<string, string>> };
 
 /** Reads a record; the key is taken as UTF-8, a missing value as no bytes. */
 export function eventOf(from: TopicPartition, record: ConsumedRecord, style: HeaderStyle): ReadEvent {
   const names = namesOf(style);
-  const { [names.eventId]: eventId, [names.type]: type, ...rest } = record.headers;
+  const { [names.eventId]: eventId = "", [names.type]: type = "", ...rest } = record.headers;
   const {
     [names.sagaId]: sagaId,
     [names.stepName]: stepName,
@@ -74,37 +74,20 @@ export function eventOf(from: TopicPartition, record: ConsumedRecord, style: Hea
     ...headers
   } = rest;
   const key = record.key === null ? "" : Buffer.from(record.key).toString("utf8");
-  const malformed = faultOf({ eventId, type, key, version }, names);
-  if (malformed !== undefined) return { malformed, key, headers: record.headers };
-  return {
-    event: {
-      eventId: eventId ?? "",
-      type: type ?? "",
-      topic: from.topic,
-      key,
-      payload: record.value ?? new Uint8Array(),
-      headers,
-      ...(sagaId === undefined ? {} : { sagaId }),
-      ...(stepName === undefined ? {} : { stepName }),
-      ...(version === undefined ? {} : { aggregateVersion: Number(version) }),
-    },
+  const event: EventMessage = {
+    eventId,
+    type,
+    topic: from.topic,
+    key,
+    payload: record.value ?? new Uint8Array(),
+    headers,
+    ...(sagaId === undefined ? {} : { sagaId }),
+    ...(stepName === undefined ? {} : { stepName }),
+    ...(version === undefined ? {} : { aggregateVersion: Number(version) }),
   };
-}
-
-interface Required {
-  readonly eventId: string | undefined;
-  readonly type: string | undefined;
-  readonly key: string;
-  readonly version: string | undefined;
-}
-
-function faultOf(given: Required, names: ReturnType<typeof namesOf>): string | undefined {
-  if (given.eventId === undefined) return `no ${names.eventId} header`;
-  if (!isUuid(given.eventId)) return `${names.eventId} is not a UUID`;
-  if (given.type === undefined || given.type === "") return `no ${names.type} header`;
-  if (given.key === "") return "no key";
-  if (given.version !== undefined && !Number.isSafeInteger(Number(given.version))) {
-    return `${names.aggregateVersion} is not a whole number`;
+  try {
+    return { event: checkMessage(event) };
+  } catch (error) {
+    return { malformed: error, key, headers: record.headers };
   }
-  return undefined;
 }

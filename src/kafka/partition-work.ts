@@ -8,7 +8,7 @@ export interface Entry {
   /** Let go of once the record is done: one that waits for its place in the offsets is only a number. */
   event: EventMessage | undefined;
   /** Why the record is no event, where it is none. */
-  readonly malformed: string | undefined;
+  readonly malformed: unknown;
   done: boolean;
 }
 

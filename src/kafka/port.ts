@@ -113,7 +113,7 @@ export interface GroupListener {
 
 /** A member of a group. */
 export interface GroupMember {
-  /** No more records of these until they are resumed or assigned anew. */
+  /** No more records of these until they are resumed or assigned anew. Neither of the two throws. */
   pause(partitions: readonly TopicPartition[]): void;
   resume(partitions: readonly TopicPartition[]): void;
   /**

@@ -14,7 +14,8 @@ export function entryOf(from: TopicPartition, record: ConsumedRecord, style: Hea
   if ("event" in read) {
     return { offset, key: read.event.key, event: read.event, malformed: undefined, done: false };
   }
-  const key = read.key === "" ? `offset ${offset}` : read.key;
+  // What PostgreSQL can't store would make a poison message of the dead letter itself.
+  const key = read.key === "" ? `offset ${offset}` : read.key.replaceAll("\0", "\uFFFD");
   const event: EventMessage = {
     // The place is all that tells this record from others: a re-send of it is another malformed record.
     eventId: derivedEventId("kafka", from.topic, String(from.partition), String(offset)),
@@ -45,8 +46,8 @@ export async function runBatch({ inbox, work, entries, onOutcome }: BatchRun): P
     const [first] = run;
     if (first?.event === undefined) continue;
     if (first.malformed !== undefined) {
-      const error = new TypeError(`not an event: ${first.malformed}`);
-      onOutcome(await inbox.deadLetter(first.event, { reason: "malformed", error }, { signal }), first);
+      const reason = { reason: "malformed", error: first.malformed };
+      onOutcome(await inbox.deadLetter(first.event, reason, { signal }), first);
       continue;
     }
     const told = (outcome: EventOutcome, at: number): void => {

@@ -11,6 +11,9 @@ export interface InProcessOptions {
   readonly concurrency?: number;
 }
 
+/** What takes an event, such as the `process` of an inbox. */
+export type Receiver = (event: EventMessage, options: { readonly signal?: AbortSignal }) => Promise<unknown>;
+
 /**
  * A publisher without a broker: it hands each event to functions of this process, such as an inbox's `process`, at least
  * once and within a key in order. Every receiver gets every event; a receiver that rejects gets it again, and so do the
@@ -18,7 +21,7 @@ export interface InProcessOptions {
  * @throws IdemkitError `option_invalid`.
  */
 export function inProcessPublisher(
-  receivers: readonly ((event: EventMessage, signal?: AbortSignal) => Promise<unknown>)[],
+  receivers: readonly Receiver[],
   options: InProcessOptions = {},
 ): Publisher {
   checkNames("inProcessPublisher", options, ["concurrency"]);
@@ -27,7 +30,7 @@ export function inProcessPublisher(
   async function deliver(event: EventMessage, signal: AbortSignal | undefined): Promise<Published> {
     try {
       signal?.throwIfAborted();
-      for (const receive of receivers) await receive(event, signal);
+      for (const receive of receivers) await receive(event, signal === undefined ? {} : { signal });
       return { published: "acknowledged" };
     } catch (error) {
       return { published: "failed", error };

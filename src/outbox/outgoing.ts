@@ -95,8 +95,7 @@ function headersOf(headers: OutgoingEvent["headers"], traceparent: string | unde
   const entries = Object.entries(headers ?? {});
   for (const [name, value] of entries) {
     matching(`headers.${name}`, name, visibleAscii, "must have a name of 1 to 255 visible ASCII characters");
-    if (reserved.has(name.toLowerCase()))
-      throw faulty(`headers.${name}`, "is a name that idemkit sets itself");
+    if (reserved.has(name.toLowerCase())) throw faulty(`headers.${name}`, "is a name that idemkit sets");
     if (typeof value !== "string") throw faulty(`headers.${name}`, "must be a string");
   }
   if (traceparent !== undefined) entries.push([eventHeaders.traceparent, traceparent]);

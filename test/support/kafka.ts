@@ -23,12 +23,14 @@ export function kafkaJs(brokers: string = kafkaBrokers()): Kafka {
 
 export interface TestTopic {
   readonly name: string;
+  /** The group of a consumer here: tests share the broker, and must not meet in a group. */
+  groupOf(consumer: string): string;
   /** The committed offsets of a group by partition; -1 where there is none. */
   committed(groupId: string): Promise<readonly number[]>;
   /** The offsets behind the last record by partition. */
   ends(): Promise<readonly number[]>;
-  /** Waits until the group has committed everything. */
-  drained(groupId: string, options?: { timeoutMs?: number }): Promise<void>;
+  /** Waits until the consumer's group has committed everything. */
+  drained(consumer: string, options?: { timeoutMs?: number }): Promise<void>;
 }
 
 async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
@@ -43,6 +45,11 @@ async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>)
 
 function byPartition(offsets: readonly { partition: number; offset: string }[]): number[] {
   return [...offsets].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
+}
+
+/** See {@link TestTopic.groupOf}. */
+export function groupName(consumer: string, topic: string): string {
+  return `${consumer}.${topic}`;
 }
 
 /** A topic of the test's own. */
@@ -69,22 +76,24 @@ export async function createTopic(
     });
   const ends = (): Promise<readonly number[]> =>
     withAdmin(brokers, async (admin) => byPartition(await admin.fetchTopicOffsets(name)));
+  const groupOf = (consumer: string): string => groupName(consumer, name);
   return {
     name,
+    groupOf,
     committed,
     ends,
-    drained: async (groupId, { timeoutMs = 20_000 } = {}) => {
+    drained: async (consumer, { timeoutMs = 20_000 } = {}) => {
       await until(
         async () => {
           try {
-            const [wanted, got] = await Promise.all([ends(), committed(groupId)]);
+            const [wanted, got] = await Promise.all([ends(), committed(groupOf(consumer))]);
             return wanted.every((end, partition) => end === 0 || got[partition] === end);
           } catch {
             // A broker that was just started may not lead its partitions yet.
             return false;
           }
         },
-        { timeoutMs, pollMs: 100, what: `group ${groupId} at the end of ${name}` },
+        { timeoutMs, pollMs: 100, what: `${consumer} at the end of ${name}` },
       );
     },
   };

@@ -1,4 +1,4 @@
-// What goes wrong meanwhile, every second or two, in an order that the seed decides.
+// What goes wrong meanwhile, every few seconds, in an order that the seed decides.
 import { setTimeout as delay } from "node:timers/promises";
 
 /** @typedef {import("./processes.mjs").Worker} Worker */
@@ -19,6 +19,8 @@ export function faults({ start, broker, server, random, seconds, log }) {
   /** @type {Worker[]} */
   const guests = [];
   const stopping = new AbortController();
+  // A group needs a moment to get anywhere between two rebalances.
+  const everyMs = seconds < 30 ? 1500 : 4000;
 
   const note = (/** @type {string} */ kind) => {
     counts[kind] = (counts[kind] ?? 0) + 1;
@@ -64,7 +66,7 @@ export function faults({ start, broker, server, random, seconds, log }) {
 
   async function small() {
     while (!stopping.signal.aborted) {
-      await delay(800 + random() * 1800);
+      await delay((0.5 + random()) * everyMs);
       if (stopping.signal.aborted) return;
       const kind = nextKind();
       note(kind);

@@ -1,4 +1,4 @@
-// Business transactions: each charges one to three customers, and its events are in the outbox with it.
+// Business transactions: each charges one to eight customers, and its events are in the outbox with it.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { enqueueAll } from "idemkit";
@@ -8,10 +8,15 @@ import { enqueueAll } from "idemkit";
 
 const keyCount = 2000;
 
-/** The row lock of the account makes n the order of the commits of its key. */
-const count = `insert into account (key, n) values ($1, 1) on conflict (key) do update set n = account.n + 1 returning n`;
+/** Charges of one transaction. */
+const mostCharges = 8;
+
+/** The row locks of the accounts, taken in the order of the keys, make n the order of the commits of each key. */
+const count = `insert into account (key, n) select key, 1 from unnest($1::text[]) as key order by key
+on conflict (key) do update set n = account.n + 1 returning key, n`;
 const note = `insert into sent (event_id, key, n, cents, resend_at)
-values ($1, $2, $3, $4, now() + $5::int * interval '1 millisecond')`;
+select event_id, key, n, cents, now() + again * interval '1 millisecond'
+from unnest($1::uuid[], $2::text[], $3::int[], $4::bigint[], $5::int[]) as s (event_id, key, n, cents, again)`;
 
 /**
  * @param {() => number} random
@@ -34,29 +39,29 @@ function whenAgain(random) {
 }
 
 /**
+ * Everything of one transaction but its end.
  * @param {import("pg").PoolClient} client
  * @param {string} topic
- * @param {readonly Charge[]} charges in the order of their keys, so that two transactions never wait for each other
+ * @param {readonly Charge[]} charges of different keys
  */
-async function commit(client, topic, charges) {
+async function prepare(client, topic, charges) {
   await client.query("begin");
-  const numbered = [];
-  for (const each of charges) {
-    const { rows } = /** @type {{ rows: { n: number }[] }} */ (
-      await client.query({ name: "count", text: count, values: [each.key] })
-    );
-    numbered.push({ ...each, n: rows[0]?.n ?? 0 });
-  }
-  const events = numbered.map(({ key, n, cents }) => ({
+  const keys = charges.map(({ key }) => key);
+  const { rows } = /** @type {{ rows: { key: string, n: number }[] }} */ (
+    await client.query({ name: "count", text: count, values: [keys] })
+  );
+  const counts = new Map(rows.map(({ key, n }) => [key, n]));
+  const numbers = keys.map((key) => counts.get(key) ?? 0);
+  const events = charges.map(({ key, cents }, at) => ({
     type: "payment.charged",
     topic,
     key,
-    payload: { n, cents },
+    payload: { n: numbers[at] ?? 0, cents },
   }));
   const ids = await enqueueAll(client, events);
-  for (const [at, { key, n, cents, resendAfterMs = null }] of numbered.entries()) {
-    await client.query({ name: "note", text: note, values: [ids[at], key, n, cents, resendAfterMs] });
-  }
+  const again = charges.map(({ resendAfterMs = null }) => resendAfterMs);
+  const values = [ids, keys, numbers, charges.map(({ cents }) => cents), again];
+  await client.query({ name: "note", text: note, values });
 }
 
 /**
@@ -74,10 +79,8 @@ export async function write({ pool, topic, random, events, seconds, writers = 6 
     while (written < events) {
       const aheadMs = (given / events) * seconds * 1000 - (performance.now() - startedAt);
       if (aheadMs > 0) await delay(aheadMs);
-      const keys = new Map(
-        Array.from({ length: 1 + Math.floor(random() * 3) }, () => charge(random)).map((c) => [c.key, c]),
-      );
-      const charges = [...keys.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+      const drawn = Array.from({ length: 1 + Math.floor(random() * mostCharges) }, () => charge(random));
+      const charges = [...new Map(drawn.map((each) => [each.key, each])).values()];
       given += charges.length;
       const sleepMs = random() < 0.02 ? 50 + random() * 300 : 0;
       if (await attempt(charges, sleepMs)) written += charges.length;
@@ -94,7 +97,7 @@ export async function write({ pool, topic, random, events, seconds, writers = 6 
     let client;
     try {
       client = await pool.connect();
-      await commit(client, topic, charges);
+      await prepare(client, topic, charges);
       if (sleepMs > 0) await delay(sleepMs);
       await client.query("commit");
       client.release();

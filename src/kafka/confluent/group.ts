@@ -1,4 +1,5 @@
 import { systemRuntime } from "../../internal/runtime.ts";
+import { attempt } from "../attempt.ts";
 import { lives } from "../lives.ts";
 import type { GroupListener, GroupMember, GroupSettings } from "../port.ts";
 import { byPartition, committed, connected, consumed, disconnected, nameOf, withoutOffset } from "./calls.ts";
@@ -163,9 +164,11 @@ async function rebalance(
     // What a call that began before brings is of the ownership before, and would be taken for this one's.
     await member.consuming;
     for (const of of partitions) owned.set(nameOf(of), of);
-    listener.assigned(partitions.map(withoutOffset));
     if (cooperative) consumer.incrementalAssign(partitions);
     else consumer.assign(partitions);
+    // A pause may outlive the assignment inside the client.
+    consumer.resume(partitions.map(withoutOffset));
+    listener.assigned(partitions.map(withoutOffset));
     return;
   }
   await lose(member, partitions, consumer.assignmentLost());
@@ -202,13 +205,4 @@ async function end(member: Member): Promise<void> {
   // Only now: the last offsets are committed inside the revocation.
   member.consumer = undefined;
   await lose(member, [...owned.values()], true);
-}
-
-/** Pausing and resuming throw where a partition is not assigned any more; then they are of no use either. */
-function attempt(work: () => unknown): void {
-  try {
-    work();
-  } catch {
-    // The next assignment begins without pauses.
-  }
 }

@@ -1,3 +1,4 @@
+import { attempt } from "../attempt.ts";
 import { abortOf, lives } from "../lives.ts";
 import type {
   ConsumedRecord,
@@ -76,8 +77,8 @@ export function joinGroup(
     failed: listener.failed,
   });
   return {
-    pause: (partitions) => member.consumer?.pause(byTopic(partitions)),
-    resume: (partitions) => member.consumer?.resume(byTopic(partitions)),
+    pause: (partitions) => attempt(() => member.consumer?.pause(byTopic(partitions))),
+    resume: (partitions) => attempt(() => member.consumer?.resume(byTopic(partitions))),
     commit: async (offsets) => member.commitNow?.(offsetsOf(offsets)),
     leave: async () => {
       stopping.abort();

@@ -70,8 +70,8 @@ export function startListener(
         failures = runtime.monotonicMs() - startedMs > retry.maxMs ? 1 : failures + 1;
         if (!signal.aborted) failed(error);
       }
-      if (!signal.aborted)
-        await runtime.sleep(retry.baseMs + backoffMs(failures, retry, runtime.random), signal);
+      if (signal.aborted) return;
+      await runtime.sleep(retry.baseMs + backoffMs(failures, retry, runtime.random), signal);
     }
   }
 

@@ -3,6 +3,7 @@ import { statementOf } from "../../postgres/statement.ts";
 import type { StatementName } from "../../postgres/statement.ts";
 import { idArray, queuedEvent } from "./batch.ts";
 import type { QueuedEvent } from "./batch.ts";
+import type { ParkedKey } from "./parked-key.ts";
 
 /** What proves that a shard is ours: it is compared, and locked, by every statement that changes its events. */
 export interface Fence {
@@ -11,10 +12,10 @@ export interface Fence {
   readonly epoch: string;
 }
 
-/** What is wanted of a park. */
+/** A key to park. */
 export interface Refusal {
   readonly refused: QueuedEvent;
-  /** The events of the key in the same batch, the refused one first. */
+  /** The events of the key in the same batch that were not accepted, the refused one first. */
   readonly events: readonly QueuedEvent[];
   readonly reason: string;
 }
@@ -25,11 +26,8 @@ export interface OutboxStore {
   read(shard: number, rows: number): Promise<readonly QueuedEvent[]>;
   settle(fence: Fence, events: readonly QueuedEvent[]): Promise<number | undefined>;
   hold(fence: Fence, events: readonly QueuedEvent[]): Promise<number | undefined>;
-  /** `parkedAt` is missing where the key was parked already, or the event is gone. */
-  park(
-    fence: Fence,
-    refusal: Refusal,
-  ): Promise<{ readonly held: number; readonly parkedAt?: Date } | undefined>;
+  /** Answers the keys that are parked now and were not before. */
+  park(fence: Fence, refusals: readonly Refusal[]): Promise<readonly ParkedKey[] | undefined>;
 }
 
 /** Bounds what a batch holds in memory, whatever its rows; the first event comes whatever its size. */
@@ -66,18 +64,32 @@ export function outboxStore<Tx>({ connections, schema }: PostgresDatabase<Tx>): 
       const { rows } = await connections.query({ text: texts.hold, values: fenced(fence, events) });
       return rows[0]?.["owned"] === true ? (rows[0]["held"] as number) : undefined;
     },
-    park: async (fence, { refused, events, reason }) => {
-      const { topic, key, eventId } = refused.message;
-      const values = [...fenced(fence, events), topic, key, eventId, reason];
+    park: async (fence, refusals) => {
+      const events = refusals.flatMap((refusal) => refusal.events);
+      const column = (pick: (refusal: Refusal) => string): string[] => refusals.map(pick);
+      const values = [
+        ...fenced(fence, events),
+        column(({ refused }) => refused.message.topic),
+        column(({ refused }) => refused.message.key),
+        column(({ refused }) => refused.message.eventId),
+        column(({ reason }) => reason),
+      ];
       const { rows } = await connections.query({ text: texts.park, values });
       if (rows[0]?.["owned"] !== true) return undefined;
-      const parkedAtMs = rows[0]["parked_at_ms"] as number | null;
-      const held = rows[0]["held"] as number;
-      return parkedAtMs === null ? { held } : { held, parkedAt: new Date(parkedAtMs) };
+      const parked = new Set(rows[0]["parked"] as readonly string[]);
+      const parkedAt = new Date(Number(rows[0]["parked_at_ms"]));
+      return refusals
+        .filter(({ refused }) => parked.has(refused.message.eventId))
+        .map((refusal) => parkedKey(refusal, parkedAt));
     },
   };
 }
 
 function fenced({ shard, owner, epoch }: Fence, events: readonly QueuedEvent[]): readonly unknown[] {
   return [shard, owner, epoch, idArray(events)];
+}
+
+function parkedKey({ refused, events, reason }: Refusal, parkedAt: Date): ParkedKey {
+  const { topic, key, eventId } = refused.message;
+  return { topic, key, eventId, reason, parkedAt, held: events.length };
 }

@@ -1,4 +1,5 @@
 import type { RelaySettings } from "./options.ts";
+import type { ParkedKey } from "./parked-key.ts";
 import type { TurnResult } from "./turn.ts";
 
 /** What a relay has done so far, and what it says of it. */
@@ -31,10 +32,18 @@ export function newTally({ logger, onParked }: Pick<RelaySettings, "logger" | "o
       counts.parked += parked.length;
       if (down && published > 0) logger.info("idemkit: the relay publishes again");
       if (published > 0) down = false;
-      for (const each of parked) {
-        logger.error(`idemkit: an event of ${each.topic} was refused, its key is parked: ${each.reason}`);
-        onParked(each);
+      for (const { topic, reason } of parked.filter(isFirstOfTopic)) {
+        const keys = parked.filter((each) => each.topic === topic).length;
+        logger.error(
+          `idemkit: events of ${topic} were refused and ${keys} of its keys are parked: ${reason}`,
+        );
       }
+      parked.forEach((each) => onParked(each));
     },
   };
+}
+
+/** A topic that is refused as a whole must not fill the log with its keys. */
+function isFirstOfTopic({ topic }: ParkedKey, at: number, all: readonly ParkedKey[]): boolean {
+  return all.findIndex((other) => other.topic === topic) === at;
 }

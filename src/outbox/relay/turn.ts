@@ -6,7 +6,7 @@ import type { Lease } from "./lease-table.ts";
 import type { RelaySettings } from "./options.ts";
 import { reasonOf } from "./parked-key.ts";
 import type { ParkedKey } from "./parked-key.ts";
-import type { OutboxStore } from "./store.ts";
+import type { OutboxStore, Refusal } from "./store.ts";
 
 /** What a turn came to. */
 export interface TurnResult {
@@ -35,12 +35,11 @@ export async function takeTurn(
   const events = await store.read(lease.shard, limit);
   const followers = events.filter(({ parked }) => parked);
   const ready = events.filter(({ parked }) => !parked);
-  if (followers.length > 0 && (await store.hold(lease, followers)) === undefined)
-    return { ...nothing, lost: true };
+  const held = followers.length === 0 ? 0 : await store.hold(lease, followers);
+  if (held === undefined) return { ...nothing, lost: true };
   if (ready.length === 0) return { ...nothing, read: events.length };
   // A heartbeat is late: whoever took the shard may be publishing these now.
-  if (!lease.isValid())
-    return { ...nothing, failure: { error: new Error("the lease was not renewed in time") } };
+  if (!lease.isValid()) return { ...nothing, failure: { error: new Error("the lease was not renewed") } };
 
   const startedMs = runtime.monotonicMs();
   const results = await published(publisher, ready, lease.signal);
@@ -83,14 +82,8 @@ async function settle(
   if (count === undefined) return { published: 0, parked: [], lost: true };
 
   const refusals = refusalsOf(events, results);
-  const parked: ParkedKey[] = [];
-  for (const refusal of refusals.values()) {
-    const done = await store.park(lease, refusal);
-    if (done === undefined) return { published: count, parked, lost: true };
-    const { topic, key, eventId } = refusal.refused.message;
-    const { parkedAt, held } = done;
-    if (parkedAt !== undefined) parked.push({ topic, key, eventId, reason: refusal.reason, parkedAt, held });
-  }
+  const parked = refusals.size === 0 ? [] : await store.park(lease, [...refusals.values()]);
+  if (parked === undefined) return { published: count, parked: [], lost: true };
   const failed = results.find(
     (result, i) => result.published === "failed" && !refusals.has(keyAt(events, i)),
   );
@@ -98,15 +91,9 @@ async function settle(
   return { published: count, parked, lost: false, ...failure };
 }
 
-interface KeyRefusal {
-  readonly refused: QueuedEvent;
-  readonly events: QueuedEvent[];
-  readonly reason: string;
-}
-
 /** The first refused event of each key, with the events of the key behind it that were not accepted either. */
-function refusalsOf(events: readonly QueuedEvent[], results: readonly Published[]): Map<string, KeyRefusal> {
-  const refusals = new Map<string, KeyRefusal>();
+function refusalsOf(events: readonly QueuedEvent[], results: readonly Published[]): Map<string, Refusal> {
+  const refusals = new Map<string, Refusal & { readonly events: QueuedEvent[] }>();
   for (const [i, event] of events.entries()) {
     const result = results[i];
     const name = orderKey(event.message);

@@ -37,7 +37,7 @@ export async function openBench(): Promise<Bench> {
       ),
     effects: async (consumer = "ledger") => {
       const found = await rows("select event from effect where consumer = $1 order by n", [consumer]);
-      return found.map(({ event }) => String(event));
+      return found.map((row) => String(row["event"]));
     },
   };
 }

@@ -10,12 +10,12 @@ let bench: Bench;
 beforeAll(async () => {
   bench = await openBench();
 });
-afterAll(() => bench.database.drop());
 beforeEach(() =>
   bench.pool.query(
     "truncate effect, idemkit.dead_letter, idemkit.event_attempt, idemkit.parked_key, idemkit.parked_event",
   ),
 );
+afterAll(() => bench.database.drop());
 
 /** Fails for the names that are in the set at the time. */
 function failing(names: Set<string>): Handlers {
@@ -111,7 +111,7 @@ test("dead letters are listed, replayed once, and discarded", async () => {
     inbox.replayDeadLetter(first.eventId),
     inbox.replayDeadLetter(first.eventId),
   ]);
-  expect(both.toSorted()).toEqual(["executed", undefined]);
+  expect(new Set(both)).toEqual(new Set(["executed", undefined]));
   expect(await discardDeadLetter(database, { consumer: "ledger", eventId: second.eventId })).toBe(true);
   expect(await discardDeadLetter(database, { consumer: "ledger", eventId: second.eventId })).toBe(false);
   expect(await inbox.processBatch([first, second])).toEqual(["duplicate", "duplicate"]);

@@ -10,8 +10,8 @@ let bench: Bench;
 beforeAll(async () => {
   bench = await openBench();
 });
-afterAll(() => bench.database.drop());
 beforeEach(() => bench.pool.query("truncate effect, idemkit.dead_letter, idemkit.event_attempt"));
+afterAll(() => bench.database.drop());
 
 test("an event takes effect once, however often it comes", async () => {
   const inbox = bench.inbox(record);
@@ -130,126 +130,6 @@ test("a duplicate raises no error in the server, so its language can't matter", 
   expect(ended.filter(({ status }) => status === "rejected")).toEqual([]);
   expect(ended.length).toBeGreaterThan(4);
   expect(notices).toEqual([]);
-});
-
-test("serialization failures and deadlocks are not charged", async () => {
-  let runs = 0;
-  const inbox = bench.inbox(
-    {
-      "payment.charged": async ({ data }, { tx, attempt }) => {
-        runs += 1;
-        expect(attempt).toBe(1);
-        await writeEffect(tx, nameOf(data));
-        const code = ["40001", "40P01", "55P03"][runs - 1];
-        if (code !== undefined)
-          await tx.query(`do $$ begin raise exception 'x' using errcode = '${code}'; end $$`);
-      },
-    },
-    { retry: { attempts: 1 } },
-  );
-  expect(await inbox.process(event("a"))).toBe("executed");
-  expect(runs).toBe(4);
-  expect(await bench.effects()).toEqual(["a"]);
-});
-
-test("a connection that the server cuts is not charged, whatever the handler makes of the error", async () => {
-  let runs = 0;
-  const inbox = bench.inbox(
-    {
-      "payment.charged": async ({ data }, { tx }) => {
-        runs += 1;
-        await writeEffect(tx, nameOf(data));
-        if (runs > 1) return;
-        const { rows } = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
-        await bench.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
-        await tx.query("select 1").catch(() => {
-          throw new Error("could not look it up");
-        });
-      },
-    },
-    { retry: { attempts: 1 } },
-  );
-  expect(await inbox.process(event("a"))).toBe("executed");
-  expect(await bench.effects()).toEqual(["a"]);
-});
-
-test("a handler that oversleeps the transaction's idle bound is charged, so that it can't be tried for ever", async () => {
-  const inbox = bench.inbox(
-    {
-      "payment.charged": async (_, { tx }) => {
-        await until(async () => (await bench.rows(idleOfInbox)).length === 0, {
-          what: "the server's end of it",
-        });
-        await tx.query("select 1");
-      },
-    },
-    { idleTimeoutMs: 100, retry: { attempts: 2, baseMs: 0 } },
-  );
-  expect(await inbox.process(event("a"))).toBe("dead-lettered");
-});
-
-const idleOfInbox =
-  "select 1 from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
-
-test("a handler that takes too long is rolled back, told so by its signal, and charged", async () => {
-  const reasons: unknown[] = [];
-  const inbox = bench.inbox(
-    {
-      "payment.charged": async ({ data }, { tx, signal }) => {
-        await writeEffect(tx, nameOf(data));
-        await new Promise((resolve) => void signal.addEventListener("abort", resolve));
-        reasons.push((signal.reason as { code: string }).code);
-      },
-    },
-    { handlerTimeoutMs: 20, retry: { attempts: 2 } },
-  );
-  expect(await inbox.process(event("a"))).toBe("dead-lettered");
-  expect(reasons).toEqual(["handler_timed_out", "handler_timed_out"]);
-  expect(await bench.effects()).toEqual([]);
-});
-
-test("a delivery that is given up is rolled back and charged to nobody", async () => {
-  const given = new AbortController();
-  const charged = event("a");
-  const inbox = bench.inbox({
-    "payment.charged": async ({ data }, { tx, signal }) => {
-      await writeEffect(tx, nameOf(data));
-      given.abort(new Error("revoked"));
-      await new Promise(
-        (resolve) => void (signal.aborted ? resolve(undefined) : signal.addEventListener("abort", resolve)),
-      );
-    },
-  });
-  await expect(inbox.process(charged, { signal: given.signal })).rejects.toMatchObject({
-    code: "inbox_aborted",
-  });
-  expect(await bench.rows("select * from idemkit.event_attempt")).toEqual([]);
-  expect(await bench.inbox(record).process(charged)).toBe("executed");
-  expect(await bench.effects()).toEqual(["a"]);
-});
-
-test("tries add up over redeliveries and processes", async () => {
-  const charged = event("a");
-  const failing = {
-    "payment.charged": (): never => {
-      throw new Error("no such account");
-    },
-  };
-  const given = new AbortController();
-  const first = bench.inbox(failing, { retry: { attempts: 2, baseMs: 3_600_000, maxMs: 3_600_000 } });
-  const stopped = expect(first.process(charged, { signal: given.signal })).rejects.toMatchObject({
-    code: "inbox_aborted",
-  });
-  await until(async () => (await bench.rows("select 1 from idemkit.event_attempt")).length === 1, {
-    what: "a charge",
-  });
-  given.abort();
-  await stopped;
-  expect(await bench.inbox(failing, { retry: { attempts: 2 } }).process(charged)).toBe("dead-lettered");
-  expect(await bench.rows("select attempts, reason, error from idemkit.dead_letter")).toEqual([
-    { attempts: 2, reason: "poison", error: "Error: no such account" },
-  ]);
-  expect(await bench.rows("select * from idemkit.event_attempt")).toEqual([]);
 });
 
 test("types without a handler are recorded and skipped, or dead letters by choice", async () => {

@@ -12,11 +12,11 @@ let bench: Bench;
 beforeAll(async () => {
   bench = await openBench();
 });
-afterAll(() => bench.database.drop());
 beforeEach(() =>
   bench.pool.query(`truncate effect, idemkit.dead_letter, idemkit.event_attempt, idemkit.parked_key,
     idemkit.parked_event, idemkit.aggregate_version`),
 );
+afterAll(() => bench.database.drop());
 
 const hold = { onGap: "hold" } as const;
 const accept = { onGap: "accept" } as const;

@@ -21,7 +21,7 @@ describe.skipIf(!kafkaAvailable())("a consumer process that is killed", () => {
     await first.waitForLine(/^executed 60$/);
     await first.kill("SIGKILL");
     expect(first.lines).not.toContain("committed");
-    expect((await topic.committed("ledger")).every((offset) => offset <= 0)).toBe(true);
+    expect((await topic.committed(topic.groupOf("ledger"))).every((offset) => offset <= 0)).toBe(true);
 
     await using second = spawnProcess("test/integration/kafka/processes/consumer.mjs", { env });
     await second.waitForLine(/^duplicate 60$/);

@@ -1,4 +1,6 @@
 import type { Relay } from "idemkit";
+import { once } from "node:events";
+
 import { fromPg } from "idemkit/pg";
 import { expect, test } from "vitest";
 
@@ -68,6 +70,30 @@ test("a take-over that is rolled back lets the owner's delete go on", async () =
   other.release();
 });
 
+test("a delete does not wait for the disk, and the connection's next statement does again", async () => {
+  const outbox = await createOutbox();
+  const { shard, fence } = await ownedEvent(outbox);
+  const pool = outbox.test.pool({ max: 1 });
+  const settling = { ...fromPg(pool).connections };
+  const asked: unknown[] = [];
+  const store = outboxStore({
+    ...outbox.database,
+    connections: {
+      ...settling,
+      query: async (call) => {
+        const result = await settling.query(call);
+        asked.push(result.rows[0]?.["set_config"]);
+        return result;
+      },
+    },
+  });
+  await store.settle(fence, await store.read(shard, 10));
+  expect(asked).toEqual([undefined, "off"]);
+  const { rows } = await pool.query("show synchronous_commit");
+  expect(rows).toEqual([{ synchronous_commit: "on" }]);
+  await pool.end();
+});
+
 test("a stale owner neither parks nor holds", async () => {
   const outbox = await createOutbox();
   const { shard, fence } = await ownedEvent(outbox);
@@ -76,7 +102,7 @@ test("a stale owner neither parks nor holds", async () => {
   const [refused] = events;
   if (refused === undefined) throw new Error("no event");
   await outbox.pool.query(takeOver, [theirs, shard]);
-  expect(await store.park(fence, { refused, events, reason: "too large" })).toBeUndefined();
+  expect(await store.park(fence, [{ refused, events, reason: "too large" }])).toBeUndefined();
   expect(await store.hold(fence, events)).toBeUndefined();
   expect(await remaining(outbox)).toBe(1);
   const { rows } = await outbox.pool.query("select from idemkit.outbox_parked_key");
@@ -90,7 +116,7 @@ test("a follower that is being held while its key is released goes back with the
   const events = await store.read(shard, 10);
   const [refused] = events;
   if (refused === undefined) throw new Error("no event");
-  await store.park(fence, { refused, events, reason: "too large" });
+  await store.park(fence, [{ refused, events, reason: "too large" }]);
   await send(outbox.database, order("order-1", 2));
   const followers = await store.read(shard, 10);
   expect(followers.map(({ parked }) => parked)).toEqual([true]);
@@ -178,7 +204,7 @@ test("what a relay is publishing is aborted when it loses the shard, and its suc
   const publisher = recordingPublisher();
   const aborted = new Promise<void>((resolve) => {
     publisher.publish = async (messages, signal) => {
-      await new Promise<void>((stop) => signal?.addEventListener("abort", () => stop()));
+      await once(signal ?? new EventTarget(), "abort");
       resolve();
       return messages.map(() => ({ published: "failed", error: new Error("aborted") }));
     };

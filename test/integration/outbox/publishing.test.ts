@@ -174,6 +174,28 @@ test("a refused event may be dropped, and its followers go on without it", async
   expect(versionsOf(publisher.accepted, "bad")).toEqual([1, 3]);
 });
 
+test("a topic that is refused as a whole parks all its keys in one go, and says so once", async () => {
+  const outbox = await createOutbox();
+  const publisher = recordingPublisher();
+  publisher.decide = ({ topic }) => (topic === "gone" ? refused : acknowledged);
+  const errors: string[] = [];
+  const parked: string[] = [];
+  const keys = Array.from({ length: 300 }, (_, n) => `order-${n}`);
+  await send(outbox.database, ...keys.map((key) => ({ ...order(key), topic: "gone" })), order("other"));
+  relay(outbox.database, publisher, {
+    logger: { info: () => {}, error: (text) => errors.push(text) },
+    onParked: ({ key }) => parked.push(key),
+  });
+  await until(() => parked.length === 300);
+  expect(new Set(parked)).toEqual(new Set(keys));
+  expect(errors.length).toBeLessThanOrEqual(16); // one for each shard's batch
+  expect(errors[0]).toMatch(
+    /events of gone were refused and \d+ of its keys are parked: the message is too large/,
+  );
+  expect((await outboxStatus(outbox.database)).parkedKeys).toBe(300);
+  await until(() => publisher.accepted.length === 1);
+});
+
 test("the same key of another topic is not parked along", async () => {
   const outbox = await createOutbox();
   const { publisher } = await parkedOutbox(outbox);

@@ -27,7 +27,7 @@ test("a transaction held open in another database stops nothing", async () => {
   held.release();
 });
 
-const events = 20_000;
+const events = 10_000;
 
 /** Enqueues and relays as many events again and again; returns the best rate of publishing. */
 async function bestRate({ database, client }: Outbox, rounds: number): Promise<number> {

@@ -30,8 +30,8 @@ beforeAll(async () => {
   pool = database.pool();
   await pool.query("create table effect (event text)");
 });
-afterAll(() => database.drop());
 beforeEach(() => pool.query("truncate effect, idemkit.dead_letter, idemkit.event_attempt"));
+afterAll(() => database.drop());
 
 async function effects(): Promise<unknown[]> {
   return (await pool.query<{ event: string }>("select event from effect")).rows.map(({ event }) => event);
@@ -64,11 +64,9 @@ function stripeSignature(
   return `t=${t},${more}v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")},v0=abc`;
 }
 
-function delivery(
-  body: string,
-  headers: Record<string, string> = { "stripe-signature": stripeSignature(body) },
-): Request {
-  return new Request("http://shop.test/webhooks/psp", { method: "POST", body, headers });
+function delivery(body: string, headers?: Record<string, string>): Request {
+  const signed = headers ?? { "stripe-signature": stripeSignature(body) };
+  return new Request("http://shop.test/webhooks/psp", { method: "POST", body, headers: signed });
 }
 
 const charged = JSON.stringify({ id: "evt_1", type: "charge.succeeded", amount: "10.00" });
@@ -190,30 +188,6 @@ test("one good signature among several is enough, and so is one of several secre
   ).toBe(200);
 });
 
-test("Standard Webhooks: the example of its specification verifies, and the id is the header's", async () => {
-  const body = '{"test": 2432232314}';
-  const request = {
-    body: Buffer.from(body),
-    nowSeconds: 1_614_265_330,
-    header: (name: string): string | undefined =>
-      ({
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
-        "webhook-timestamp": "1614265330",
-        "webhook-signature": "v1a,xyz v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-      })[name],
-  };
-  expect(standardWebhooks(standardSecret).verify(request)).toEqual({
-    eventId: "msg_p5jXN8AQM9LWM0D4loKWxJek",
-  });
-  expect(
-    standardWebhooks(standardSecret).verify({ ...request, nowSeconds: 1_614_265_330 + 301 }),
-  ).toBeUndefined();
-  expect(
-    standardWebhooks(standardSecret).verify({ ...request, body: Buffer.from(`${body} `) }),
-  ).toBeUndefined();
-  expect(standardWebhooks("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").verify(request)).toBeUndefined();
-});
-
 function signedByStandard(id: string, body: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   const secret = Buffer.from(standardSecret.slice(6), "base64");
@@ -302,12 +276,4 @@ test("on Hono and on Express, and a body that a parser has read is told at once"
   const used = delivery(charged);
   await used.text();
   expect(await codeOf(await hook(used))).toBe("webhook_body_consumed");
-});
-
-test("a webhook without a verifier or with a secret that can be guessed is a start-up error", () => {
-  const options = { database: fromPg(pool), consumer: "psp" };
-  expect(() => webhook(options as never, () => {})).toThrow(/verify/);
-  expect(() => stripe("")).toThrow(/secret/);
-  expect(() => stripe([])).toThrow(/secret/);
-  expect(() => standardWebhooks("whsec_c2hvcnQ=")).toThrow(/16 bytes/);
 });

@@ -28,6 +28,7 @@ consume(
     client: HOLD_COMMITS ? holding : kafka,
     consumer: "ledger",
     topics: [TOPIC],
+    groupId: `ledger.${TOPIC}`,
     sessionTimeoutMs: 3000,
     heartbeatMs: 500,
     maxWaitMs: 100,

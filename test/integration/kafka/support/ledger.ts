@@ -13,6 +13,7 @@ import type pg from "pg";
 
 import { createDatabase, until } from "../../../support/index.ts";
 import type { TestDatabase } from "../../../support/index.ts";
+import { groupName } from "../../../support/kafka.ts";
 
 /** One line that a handler wrote. */
 export interface Effect {
@@ -83,7 +84,8 @@ export async function createLedger(): Promise<Ledger> {
     consume: ({ before, ...options }) => {
       const consumer = options.consumer ?? "ledger";
       // Soon aware of a rebalance.
-      const quick = { logger: quiet, maxWaitMs: 100, heartbeatMs: 300, sessionTimeoutMs: 10_000 };
+      const groupId = groupName(consumer, options.topics[0] ?? "");
+      const quick = { groupId, logger: quiet, maxWaitMs: 100, heartbeatMs: 300, sessionTimeoutMs: 10_000 };
       const started = startConsumer({ database: fromPg(pool), consumer, ...quick, ...options }, before);
       consumers.push(started);
       return started;
