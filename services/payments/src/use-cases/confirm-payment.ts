@@ -31,7 +31,8 @@ export const PROVIDER_RETENTION_HOURS = 24;
 export const confirmPayment = <Tx>(options: ConfirmPaymentOptions<Tx>): ConfirmPaymentOperation => {
   const { database, provider, payments, leaseMs } = options;
   const operation = "confirm-payment";
-  const settings = { operation, retentionHours: PROVIDER_RETENTION_HOURS, leaseMs };
+  // A process that is paused inside its last transaction holds the order's row no longer than its lease.
+  const settings = { operation, retentionHours: PROVIDER_RETENTION_HOURS, leaseMs, idleTimeoutMs: leaseMs };
   return withEffects(database, settings, async ({ orderId }: ConfirmPayment, once): Promise<ProviderPayment> => {
     const { key, phase, effect, transaction } = once;
     const payment: ProviderPayment = await refusing(

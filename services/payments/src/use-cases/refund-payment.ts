@@ -25,7 +25,7 @@ export const refundPayment = <Tx>(
   operation: "refund-order" | "refund-payment",
   { database, provider, refunds, leaseMs }: RefundPaymentOptions<Tx>,
 ): RefundPaymentOperation => {
-  const settings = { operation, retentionHours: PROVIDER_RETENTION_HOURS, leaseMs };
+  const settings = { operation, retentionHours: PROVIDER_RETENTION_HOURS, leaseMs, idleTimeoutMs: leaseMs };
   return withEffects(database, settings, async (command: RefundCommand, once): Promise<Refund> => {
     const { key, phase, effect, transaction } = once;
     const refund: Refund = await refusing(
