@@ -140,7 +140,7 @@ export async function settleEffect<T>(
     return "done";
   }
   if (options.honoursKeys !== true) throw uncertain(performing);
-  const tried = await tryCall(performing);
+  const tried = await tryCall(performing, settings.runtime.monotonicMs() + deadlineOf(options));
   if ("result" in tried) await end(performing, tried.result);
   else if (isRefusal(tried.error)) await settings.ledger.end(row.name, "refused", results.encode(tried.error.value));
   else throw tried.error;
@@ -160,22 +160,35 @@ interface Performing<T> extends EffectsSettings {
 }
 
 async function perform<T>(performing: Performing<T>): Promise<Stored<T>> {
-  const { ledger, name, key, options, row } = performing;
+  const { options, row } = performing;
   if (row?.state === "intent") {
     const found = await lookUp(performing, row.ageMs);
     if (found.recovered === "done") return end<T>(performing, found.result);
     if (found.recovered === "unknown" && options.honoursKeys !== true) throw uncertain(performing);
   }
-  await ledger.intend(name, key);
   return call(performing);
+}
+
+/**
+ * Writes the intent and returns until when the call may run. A process that was paused meanwhile writes it again, which
+ * fails where another has taken over and may have been told that the call is absent: it must not arrive after that.
+ */
+async function intended<T>({ ledger, name, key, options, runtime }: Performing<T>): Promise<number> {
+  for (;;) {
+    const untilMs = runtime.monotonicMs() + deadlineOf(options);
+    await ledger.intend(name, key);
+    if (runtime.monotonicMs() < untilMs) return untilMs;
+  }
 }
 
 /** Calls, and where the call leaves its outcome open finds out, or calls again where the key makes that safe. */
 async function call<T>(performing: Performing<T>): Promise<Stored<T>> {
   const { options, runtime, signal } = performing;
-  let intendedMs = runtime.monotonicMs();
   for (let tries = 1; ; tries += 1) {
-    const tried = await tryCall(performing);
+    // A conclusive "absent" starts a new call with a new deadline; so does a repeat under the same key.
+    const untilMs = await intended(performing);
+    const intendedMs = untilMs - deadlineOf(options);
+    const tried = await tryCall(performing, untilMs);
     if ("result" in tried) return end<T>(performing, tried.result);
     if (isRefusal(tried.error)) return refused(performing, tried.error.value);
     const found = await lookUp(performing, runtime.monotonicMs() - intendedMs);
@@ -185,17 +198,15 @@ async function call<T>(performing: Performing<T>): Promise<Stored<T>> {
     if (tries === maxTries) throw tried.error;
     await runtime.sleep(backoffMs(tries, backoff, runtime.random), signal);
     signal.throwIfAborted();
-    // A conclusive "absent" starts a new call with a new deadline; so does a repeat under the same key.
-    intendedMs = runtime.monotonicMs();
-    await performing.ledger.intend(performing.name, performing.key);
   }
 }
 
 type Tried<T> = { readonly result: T } | { readonly error: unknown };
 
-async function tryCall<T>(performing: Performing<T>): Promise<Tried<T>> {
+async function tryCall<T>(performing: Performing<T>, untilMs: number): Promise<Tried<T>> {
+  const leftMs = Math.max(1, Math.ceil(untilMs - performing.runtime.monotonicMs()));
   try {
-    return { result: await bounded(performing, (given) => performing.options.run(given)) };
+    return { result: await bounded(performing, leftMs, (given) => performing.options.run(given)) };
   } catch (error) {
     performing.signal.throwIfAborted();
     return { error };
@@ -219,7 +230,7 @@ async function ask<T>(performing: Performing<T>): Promise<Recovered<T>> {
   const { options, runtime, signal } = performing;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await bounded(performing, (given) => options.recover?.(given) ?? Promise.resolve(unknown));
+      return await bounded(performing, deadlineOf(options), (given) => options.recover?.(given) ?? Promise.resolve(unknown));
     } catch {
       signal.throwIfAborted();
       if (tries === maxTries) return unknown;
@@ -228,8 +239,12 @@ async function ask<T>(performing: Performing<T>): Promise<Recovered<T>> {
   }
 }
 
-async function bounded<T, V>({ key, options, signal }: Performing<T>, work: (call: EffectCall) => Promise<V>): Promise<V> {
-  const deadline = AbortSignal.timeout(deadlineOf(options));
+async function bounded<T, V>(
+  { key, signal }: Performing<T>,
+  deadlineMs: number,
+  work: (call: EffectCall) => Promise<V>,
+): Promise<V> {
+  const deadline = AbortSignal.timeout(deadlineMs);
   const either = AbortSignal.any([signal, deadline]);
   const aborted = new Promise<never>((_resolve, reject) => {
     either.addEventListener("abort", () => reject(either.reason as Error), { once: true });
