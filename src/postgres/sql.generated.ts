@@ -459,7 +459,8 @@ gone as (
   delete from :"schema".outbox_event
   where shard = $1 and id = any($4::bigint[]) and exists (select from fence)
   returning id)
-select exists (select from fence) as owned, (select count(*)::int from gone) as settled`,
+select exists (select from fence) as owned, (select count(*)::int from gone) as settled,
+       set_config('synchronous_commit', 'off', true)`,
   "outbox-status": `select
   (select extract(epoch from clock_timestamp() - min(e.created_at)) * 1000
    from :"schema".outbox_shard as s
