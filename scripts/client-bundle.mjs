@@ -13,17 +13,24 @@ export async function bundleClient() {
   const built = await build({
     configFile: false,
     logLevel: "silent",
-    build: { write: false, minify: true, target: "es2022", lib: { entry, formats: ["es"], fileName: "client" } },
+    build: {
+      write: false,
+      minify: true,
+      target: "es2022",
+      lib: { entry, formats: ["es"], fileName: "client" },
+    },
   });
   const [output] = Array.isArray(built) ? built : [built];
   if (output === undefined || !("output" in output)) throw new Error("vite gave no bundle");
   return output.output[0].code;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (process.argv[1] === import.meta.filename) {
   const code = await bundleClient();
   const bytes = gzipSync(code).length;
   console.log(`idemkit/client: ${code.length} bytes, ${bytes} compressed`);
   if (/["']node:|\brequire\(/.test(code)) throw new Error("idemkit/client imports a module of Node");
-  if (bytes > maxGzipBytes) throw new Error(`idemkit/client has ${bytes} compressed bytes, more than ${maxGzipBytes}`);
+  if (bytes > maxGzipBytes) {
+    throw new Error(`idemkit/client has ${bytes} compressed bytes, more than ${maxGzipBytes}`);
+  }
 }

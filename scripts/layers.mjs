@@ -53,7 +53,18 @@ const layers = {
   node: ["errors", "internal", "core", "http", "effects"],
   cli: publicEntries,
   console: publicEntries,
-  testing: [...publicEntries, "errors", "internal", "core", "postgres", "maintenance", "outbox", "inbox", "effects", "saga"],
+  testing: [
+    ...publicEntries,
+    "errors",
+    "internal",
+    "core",
+    "postgres",
+    "maintenance",
+    "outbox",
+    "inbox",
+    "effects",
+    "saga",
+  ],
 };
 
 /** Inside the service: the core knows no adapter, and nothing that does I/O. */

@@ -143,7 +143,8 @@ export const errorCatalogue = {
   },
   outbox_event_too_large: {
     retryable: false,
-    message: "the event is larger than maxBytes: send a reference to the data, or raise the option and the broker's limit",
+    message:
+      "the event is larger than maxBytes: send a reference to the data, or raise the option and the broker's limit",
   },
   outbox_payload_refused: {
     retryable: false,
@@ -151,19 +152,23 @@ export const errorCatalogue = {
   },
   outbox_too_many_keys: {
     retryable: false,
-    message: "a transaction may send events of at most 1000 keys: each key is a lock of the server, split the work",
+    message:
+      "a transaction may send events of at most 1000 keys: each key is a lock of the server, split the work",
   },
   outbox_transaction_unknown: {
     retryable: false,
-    message: "enqueue needs the tx of a running handler; with a client of your own call enqueueAll last in its transaction",
+    message:
+      "enqueue needs the tx of a running handler; with a client of your own call enqueueAll last in its transaction",
   },
   relay_publisher_invalid: {
     retryable: false,
-    message: "the publisher did not answer with one result for each message, so all of them will be sent again",
+    message:
+      "the publisher did not answer with one result for each message, so all of them will be sent again",
   },
   kafka_producer_unsafe: {
     retryable: false,
-    message: "the producer must wait for all in-sync replicas, be idempotent and take idemkit's partitions: leave these out",
+    message:
+      "the producer must wait for all in-sync replicas, be idempotent and take idemkit's partitions: leave these out",
   },
   kafka_auto_commit: {
     retryable: false,
@@ -171,7 +176,8 @@ export const errorCatalogue = {
   },
   kafka_key_held: {
     retryable: true,
-    message: "an earlier event of this key did not get through: this one was not sent, so that it can't overtake it",
+    message:
+      "an earlier event of this key did not get through: this one was not sent, so that it can't overtake it",
   },
   kafka_publisher_closed: {
     retryable: false,
@@ -231,11 +237,13 @@ export const errorCatalogue = {
   },
   effect_name_reused: {
     retryable: false,
-    message: "two effects or phases of one operation have one name: the name is part of the derived key, so give each its own",
+    message:
+      "two effects or phases of one operation have one name: the name is part of the derived key, so give each its own",
   },
   effect_in_transaction: {
     retryable: false,
-    message: "an effect was started while the final transaction is open: make every call before `transaction(work)`",
+    message:
+      "an effect was started while the final transaction is open: make every call before `transaction(work)`",
   },
   effect_refused: {
     retryable: false,
@@ -243,7 +251,8 @@ export const errorCatalogue = {
   },
   client_retry_refused: {
     retryable: false,
-    message: "a POST or PATCH without a key failed and may have taken effect: give `operation` or `key` to have it retried",
+    message:
+      "a POST or PATCH without a key failed and may have taken effect: give `operation` or `key` to have it retried",
   },
   client_operation_in_doubt: {
     retryable: true,
@@ -251,7 +260,8 @@ export const errorCatalogue = {
   },
   client_operation_changed: {
     retryable: false,
-    message: "this operation has a key already, for another request: repeat that one, or call forget(operation) when it is settled",
+    message:
+      "this operation has a key already, for another request: repeat that one, or call forget(operation) when it is settled",
   },
 } as const;
 

@@ -13,7 +13,13 @@ import { copyOfInput } from "./http/input.ts";
 import { keyOfNode, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
-import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, Route, RouteOptions } from "./http/route.ts";
+import type {
+  EffectsRouteOptions,
+  IdempotencyOptions,
+  OptionalOnce,
+  Route,
+  RouteOptions,
+} from "./http/route.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 

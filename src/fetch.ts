@@ -10,7 +10,13 @@ import type { Exchange, Incoming } from "./http/exchange.ts";
 import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
-import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
+import type {
+  EffectsRouteOptions,
+  IdempotencyOptions,
+  OptionalOnce,
+  ReadingRouteOptions,
+  Route,
+} from "./http/route.ts";
 import { bytesOf, captureOf, checkAnnouncedLength, ownResponse, responseOf } from "./http/web.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";

@@ -12,7 +12,13 @@ import { honoExchange } from "./http/hono-exchange.ts";
 import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
-import type { EffectsRouteOptions, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
+import type {
+  EffectsRouteOptions,
+  IdempotencyOptions,
+  OptionalOnce,
+  ReadingRouteOptions,
+  Route,
+} from "./http/route.ts";
 import { checkAnnouncedLength } from "./http/web.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
@@ -51,7 +57,8 @@ export function idempotency<Tx>(binding: HonoIdempotencyOptions<Tx>): HonoIdempo
     };
   };
   const own = ["maxRequestBytes"];
-  const idempotent = (options: HonoRouteOptions): unknown => protect(routeOf(binding, options, own), options.command);
+  const idempotent = (options: HonoRouteOptions): unknown =>
+    protect(routeOf(binding, options, own), options.command);
   const withEffects = (options: EffectsRouteOptions<HonoRouteOptions>): unknown =>
     protect(effectsRouteOf(binding, options, own), options.command);
   return Object.assign(idempotent, { withEffects }) as HonoIdempotent<Tx>;

@@ -14,7 +14,14 @@ import { nodeBody } from "./http/node-body.ts";
 import type { NodeBody } from "./http/node-body.ts";
 import { problemOf } from "./http/problem.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
-import type { EffectsRouteOptions, HandlerOnce, IdempotencyOptions, OptionalOnce, ReadingRouteOptions, Route } from "./http/route.ts";
+import type {
+  EffectsRouteOptions,
+  HandlerOnce,
+  IdempotencyOptions,
+  OptionalOnce,
+  ReadingRouteOptions,
+  Route,
+} from "./http/route.ts";
 
 export type { OutcomeEvent } from "./http/route.ts";
 

@@ -20,7 +20,12 @@ async function inboxRatios(serverUrl, rounds = 5) {
   await admin.end();
   const url = new URL(serverUrl);
   url.pathname = "/bench_inbox";
-  const found = await measureInbox({ connectionString: url.href, events: 400, rounds: 3 * rounds, batch: 200 });
+  const found = await measureInbox({
+    connectionString: url.href,
+    events: 400,
+    rounds: 3 * rounds,
+    batch: 200,
+  });
   for (const [name, { rate, walPerEvent }] of Object.entries(found)) {
     console.log(
       `${name.padEnd(42)} ${String(rate).padStart(7)} events/s ${String(walPerEvent).padStart(6)} WAL bytes each`,

@@ -32,7 +32,11 @@ async function replaced(folder: string, path: string, entry: KeyEntry): Promise<
 }
 
 /** Written beside, flushed, then given its name: a crash leaves the old entry or the new one, never half of one. */
-async function publish(folder: string, entry: KeyEntry, name: (written: string) => Promise<void>): Promise<void> {
+async function publish(
+  folder: string,
+  entry: KeyEntry,
+  name: (written: string) => Promise<void>,
+): Promise<void> {
   const written = join(folder, `.${randomUUID()}.tmp`);
   const file = await open(written, "wx", 0o600);
   try {

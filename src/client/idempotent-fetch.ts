@@ -108,7 +108,12 @@ export function idempotentFetch<R extends ResponseLike>(
     const signal = rest.signal ?? (typeof input === "object" && "signal" in input ? input.signal : undefined);
     if (operation !== undefined) return named(operation, key, request, signal);
     const given = key ?? request.headers[header.toLowerCase()];
-    const sent = await send(settings, withKey(request, given), signal, given !== undefined || repeatable(request));
+    const sent = await send(
+      settings,
+      withKey(request, given),
+      signal,
+      given !== undefined || repeatable(request),
+    );
     return answerOf(sent, given !== undefined || repeatable(request));
   }
 
@@ -118,7 +123,12 @@ export function idempotentFetch<R extends ResponseLike>(
     request: PreparedRequest,
     signal: AbortSignal | undefined,
   ): Promise<R> {
-    const fresh: KeyEntry = { key: key ?? newKey(), request: request.hash, state: "in-doubt", createdAtMs: Date.now() };
+    const fresh: KeyEntry = {
+      key: key ?? newKey(),
+      request: request.hash,
+      state: "in-doubt",
+      createdAtMs: Date.now(),
+    };
     const entry = await keys.claim(operation, fresh);
     if (entry.request !== request.hash || (key !== undefined && key !== entry.key)) {
       throw new IdemkitError("client_operation_changed");
@@ -133,13 +143,16 @@ export function idempotentFetch<R extends ResponseLike>(
    * lost answer a 404 of some proxy proves nothing, while the receiver's stored answer does.
    */
   async function settle(operation: string, entry: KeyEntry, sent: Sent<R>, isFirst: boolean): Promise<void> {
-    const certain = (isFirst && !sent.doubted) || sent.response?.headers.get("idempotent-replayed") === "true";
+    const certain =
+      (isFirst && !sent.doubted) || sent.response?.headers.get("idempotent-replayed") === "true";
     if (sent.verdict === "refused" && certain) await keys.forget(operation);
     if (sent.verdict === "final") await keys.update(operation, { ...entry, state: "done" });
   }
 
   const withKey = (request: PreparedRequest, key: string | undefined): PreparedRequest =>
-    key === undefined ? request : { ...request, headers: { ...request.headers, [header.toLowerCase()]: key } };
+    key === undefined
+      ? request
+      : { ...request, headers: { ...request.headers, [header.toLowerCase()]: key } };
 
   return Object.assign(once, { forget: (operation: string) => keys.forget(operation) });
 }
@@ -165,7 +178,9 @@ function repeatable({ method }: PreparedRequest): boolean {
 
 function answerOf<R>(sent: Sent<R>, mayRepeat: boolean): R {
   if (sent.response !== undefined) return sent.response;
-  throw new IdemkitError(mayRepeat ? "client_operation_in_doubt" : "client_retry_refused", { cause: sent.error });
+  throw new IdemkitError(mayRepeat ? "client_operation_in_doubt" : "client_retry_refused", {
+    cause: sent.error,
+  });
 }
 
 /** A UUIDv4 by hand: `crypto.randomUUID` is missing on pages that came over plain http. */

@@ -68,7 +68,9 @@ export function webStorageKeys(storage: WebStorage, prefix = "idemkit:"): KeySto
 
 async function alone<T>(name: string, work: () => T): Promise<T> {
   const { navigator } = globalThis as { readonly navigator?: { readonly locks?: Locks } };
-  return navigator?.locks === undefined ? work() : navigator.locks.request(name, () => Promise.resolve(work()));
+  return navigator?.locks === undefined
+    ? work()
+    : navigator.locks.request(name, () => Promise.resolve(work()));
 }
 
 /** Reads an entry back; one that something else wrote counts as none. */

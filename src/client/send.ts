@@ -35,7 +35,7 @@ export async function send<R extends ResponseLike>(
   mayRepeat: boolean,
 ): Promise<Sent<R>> {
   const deadline = performance.now() + settings.totalTimeoutMs;
-  for (let tries = 0, doubted = false; ; tries += 1, doubted = true) {
+  for (let doubted = false, tries = 0; ; tries += 1, doubted = true) {
     const left = deadline - performance.now();
     const tried = await tryOnce(settings, request, signal, Math.min(settings.tryTimeoutMs, left));
     const sent: Sent<R> = { ...tried.sent, doubted };

@@ -54,7 +54,9 @@ export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>):
 /** What an operation that somebody else has, or had, means for this call; nothing where waiting may help. */
 function answerTo(claim: Unclaimed, fingerprint: Uint8Array): Executed | undefined {
   if (claim.claim === "found") return settle(claim.record, fingerprint);
-  if (claim.fingerprint !== undefined && !sameFingerprint(claim.fingerprint, fingerprint)) return { outcome: "mismatch" };
+  if (claim.fingerprint !== undefined && !sameFingerprint(claim.fingerprint, fingerprint)) {
+    return { outcome: "mismatch" };
+  }
   return claim.claim === "uncertain" ? { outcome: "uncertain", operationId: claim.operationId } : undefined;
 }
 

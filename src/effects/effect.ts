@@ -142,8 +142,9 @@ export async function settleEffect<T>(
   if (options.honoursKeys !== true) throw uncertain(performing);
   const tried = await tryCall(performing, settings.runtime.monotonicMs() + deadlineOf(options));
   if ("result" in tried) await end(performing, tried.result);
-  else if (isRefusal(tried.error)) await settings.ledger.end(row.name, "refused", results.encode(tried.error.value));
-  else throw tried.error;
+  else if (isRefusal(tried.error)) {
+    await settings.ledger.end(row.name, "refused", results.encode(tried.error.value));
+  } else throw tried.error;
   return "result" in tried ? "done" : "refused";
 }
 
@@ -230,7 +231,11 @@ async function ask<T>(performing: Performing<T>): Promise<Recovered<T>> {
   const { options, runtime, signal } = performing;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await bounded(performing, deadlineOf(options), (given) => options.recover?.(given) ?? Promise.resolve(unknown));
+      return await bounded(
+        performing,
+        deadlineOf(options),
+        (given) => options.recover?.(given) ?? Promise.resolve(unknown),
+      );
     } catch {
       signal.throwIfAborted();
       if (tries === maxTries) return unknown;

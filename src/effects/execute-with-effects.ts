@@ -107,7 +107,8 @@ async function runs<Tx>(leased: Leased<Tx>, signal: AbortSignal): Promise<Execut
       return await ended(leased, run, await untilAborted(execution.run(run.context), signal));
     } catch (error) {
       await run.open.rollback();
-      const again = database.classify(error) === "retry" && tries < maxRuns && execution.canRunAgain?.() !== false;
+      const again =
+        database.classify(error) === "retry" && tries < maxRuns && execution.canRunAgain?.() !== false;
       if (!again) return failed(leased, run, error);
       await runtime.sleep(backoffMs(tries, backoff, runtime.random), signal);
     }
@@ -168,7 +169,11 @@ async function failed<Tx>(leased: Leased<Tx>, run: Run<Tx>, error: unknown): Pro
   if (run.isUncertain()) return markUncertain(leased, run);
   if (isIdemkitError(error, "attempt_lost")) return { outcome: "in-progress" };
   const kind = execution.database.classify(error);
-  if (execution.render === undefined || kind === "retry" || isIdemkitError(error, "idempotency_unavailable")) {
+  if (
+    execution.render === undefined ||
+    kind === "retry" ||
+    isIdemkitError(error, "idempotency_unavailable")
+  ) {
     await store.release(lease).catch(() => {}); // else its lease ends by itself
     throw kind === "retry" ? unavailable(error) : error;
   }

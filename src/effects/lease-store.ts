@@ -48,7 +48,10 @@ const divisionByZero = "22012";
 /** The statements over the statement port. */
 export function leaseStore(connections: Connections<unknown>, schema: string, leaseMs: number): LeaseStore {
   const leaseSeconds = leaseMs / 1000;
-  const call = (name: StatementName, values: readonly unknown[]): Call => ({ ...statementOf(name, schema), values });
+  const call = (name: StatementName, values: readonly unknown[]): Call => ({
+    ...statementOf(name, schema),
+    values,
+  });
   const rowsOf = async (sent: Call): Promise<readonly Row[]> => (await connections.query(sent)).rows;
   const mine = ({ identity, attemptId }: Lease): readonly unknown[] => [...keyOf(identity), attemptId];
 

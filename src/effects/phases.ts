@@ -51,7 +51,10 @@ export function phases<Tx>(settings: PhasesSettings<Tx>): OpenPhases<Tx> {
   async function open(): Promise<Session<Tx>> {
     if (final !== undefined) throw new IdemkitError("effect_in_transaction");
     const values = [String(settings.idleTimeoutMs), String(settings.lockTimeoutMs)];
-    const { session } = await database.connections.begin({ ...statementOf("phase-open", database.schema), values });
+    const { session } = await database.connections.begin({
+      ...statementOf("phase-open", database.schema),
+      values,
+    });
     return session;
   }
 

@@ -49,7 +49,10 @@ export function startRescuer(operations: readonly Rescuable[], options: RescuerO
 
   async function work(signal: AbortSignal): Promise<void> {
     const values = [[...byName.keys()], uncertainMs / 1000, batchSize];
-    const { rows } = await database.connections.query({ ...statementOf("lease-due", database.schema), values });
+    const { rows } = await database.connections.query({
+      ...statementOf("lease-due", database.schema),
+      values,
+    });
     if (!signal.aborted) await Promise.all(rows.map(rescue));
   }
 
@@ -60,21 +63,26 @@ export function startRescuer(operations: readonly Rescuable[], options: RescuerO
       const { outcome } = await resume(database, operation, row);
       onRescued?.({ operation: operation.operation, outcome });
     } catch (error) {
-      logger.error(`idemkit: rescuing ${operation.operation} failed: ${error instanceof Error ? error.message : String(error)}`);
+      logger.error(
+        `idemkit: rescuing ${operation.operation} failed: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
 
   return startLoop({
     everyMs,
     work,
-    onError: (error) => logger.error(`idemkit: the rescuer failed: ${error instanceof Error ? error.message : String(error)}`),
+    onError: (error) =>
+      logger.error(`idemkit: the rescuer failed: ${error instanceof Error ? error.message : String(error)}`),
   });
 }
 
 function databaseOf(operations: readonly Rescuable[]): PostgresDatabase<unknown> {
   const [first, ...others] = operations;
   if (first === undefined) throw invalid("operations", "must name at least one operation");
-  if (others.some(({ database }) => database !== first.database)) throw invalid("operations", "must share one database");
+  if (others.some(({ database }) => database !== first.database)) {
+    throw invalid("operations", "must share one database");
+  }
   return first.database;
 }
 
@@ -88,5 +96,7 @@ function resume(
     operation.resume(identity, row["fingerprint"] as Uint8Array, row["command"] as Uint8Array);
   if (row["disposition"] !== "uncertain") return go();
   const { scope, key } = identity;
-  return connections.query({ ...statementOf("lease-reopen", schema), values: [scope, identity.operation, key] }).then(go);
+  return connections
+    .query({ ...statementOf("lease-reopen", schema), values: [scope, identity.operation, key] })
+    .then(go);
 }

@@ -21,7 +21,10 @@ export interface Unfinished {
 /** The operations without an end, the oldest first; keys are not shown. */
 export async function listUnfinished<Tx>(
   { connections, schema }: PostgresDatabase<Tx>,
-  { states = ["running", "uncertain"], limit = 100 }: { states?: readonly Unfinished["state"][]; limit?: number } = {},
+  {
+    states = ["running", "uncertain"],
+    limit = 100,
+  }: { states?: readonly Unfinished["state"][]; limit?: number } = {},
 ): Promise<readonly Unfinished[]> {
   const { rows } = await connections.query({ ...statementOf("lease-list", schema), values: [states, limit] });
   return rows.map(unfinishedOf);

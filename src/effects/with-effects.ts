@@ -60,10 +60,18 @@ export function withEffects<Tx, C, T>(
   registerOperation(database, operation);
   const codec = jsonCodec<T>();
 
-  async function execute(identity: Identity, fingerprint: Uint8Array, command: Uint8Array): Promise<Outcome<Stored<T>>> {
+  async function execute(
+    identity: Identity,
+    fingerprint: Uint8Array,
+    command: Uint8Array,
+  ): Promise<Outcome<Stored<T>>> {
     const discarded: Discarded<Stored<T>> = {};
     const run = (context: EffectsContext<Tx>): Promise<Completion> =>
-      handled((notFinal) => handler(commands.decode(command) as Stored<C>, { ...context, notFinal }), codec, discarded);
+      handled(
+        (notFinal) => handler(commands.decode(command) as Stored<C>, { ...context, notFinal }),
+        codec,
+        discarded,
+      );
     const given = { database, identity, fingerprint, settings, lease, command, runtime: systemRuntime, run };
     const ended: Executed = await executeWithEffects(given);
     return outcomeOf(ended, codec, discarded);
@@ -76,9 +84,13 @@ export function withEffects<Tx, C, T>(
     return execute(identity, fingerprintOf(commandOf(command)), commands.encode(command));
   }
 
-  return Object.assign(call, { operation, database: database as PostgresDatabase<unknown>, resume: execute });
+  return Object.assign(call, { operation, database: database, resume: execute });
 }
 
-function withoutLease({ leaseMs: _lease, heartbeatMs: _heartbeat, ...options }: EffectsOptions): OperationOptions {
+function withoutLease({
+  leaseMs: _lease,
+  heartbeatMs: _heartbeat,
+  ...options
+}: EffectsOptions): OperationOptions {
   return options;
 }

@@ -52,7 +52,10 @@ export async function serve<Tx, Sent>(
     const identity = identityOf(call, incoming);
     const given = incoming.command();
     const command = given instanceof Promise ? await given : given;
-    const ended = await executed(call, executionOf(call, identity, fingerprintOf(command, contextOf(incoming))));
+    const ended = await executed(
+      call,
+      executionOf(call, identity, fingerprintOf(command, contextOf(incoming))),
+    );
     tell(call, ended);
     return await send(call, ended);
   } catch (error) {
@@ -168,7 +171,9 @@ function send<Tx, Sent>(call: Call<Tx, Sent>, ended: Executed): Sent | Promise<S
       return exchange.sendAnswer(answerOfProblem(problemOf(new IdemkitError("operation_in_progress"))));
     case "uncertain": {
       const details = { operationId: ended.operationId };
-      return exchange.sendAnswer(answerOfProblem(problemOf(new IdemkitError("operation_uncertain", { details }))));
+      return exchange.sendAnswer(
+        answerOfProblem(problemOf(new IdemkitError("operation_uncertain", { details }))),
+      );
     }
     case "mismatch": {
       const error = new IdemkitError("idempotency_key_reused");

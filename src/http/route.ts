@@ -179,8 +179,12 @@ export function effectsRouteOf<Tx, Request>(
   more: readonly string[] = [],
 ): Route<Tx> {
   const { leaseMs: _lease, heartbeatMs: _heartbeat, ...rest } = options;
-  if ("key" in rest) throw invalid(`${options.operation}.key`, "is always required where other systems are called");
-  if (!("connections" in binding.database)) throw invalid("database", "must be one of PostgreSQL, such as fromPg(pool)");
+  if ("key" in rest) {
+    throw invalid(`${options.operation}.key`, "is always required where other systems are called");
+  }
+  if (!("connections" in binding.database)) {
+    throw invalid("database", "must be one of PostgreSQL, such as fromPg(pool)");
+  }
   const lease = leaseSettingsOf(options);
   return { ...routeOf(binding, { handlerTimeoutMs: effectsTimeoutMs, ...rest }, more), lease };
 }

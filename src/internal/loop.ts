@@ -35,7 +35,10 @@ export function startLoop({ everyMs, work, onError, runtime = systemRuntime }: L
         failures += 1;
         if (!signal.aborted) onError(error);
       }
-      const pauseMs = failures === 0 ? everyMs : Math.min(Math.max(everyMs, retryMs.longest), retryMs.first * 2 ** (failures - 1));
+      const pauseMs =
+        failures === 0
+          ? everyMs
+          : Math.min(Math.max(everyMs, retryMs.longest), retryMs.first * 2 ** (failures - 1));
       if (!signal.aborted) await runtime.sleep(pauseMs * (0.9 + runtime.random() * 0.2), signal);
     }
   }

@@ -50,12 +50,15 @@ export async function advance<Tx>(underWay: UnderWay<Tx>): Promise<string> {
     });
     const ended = move.state !== "running" && move.state !== "compensating";
     if (ended || move.waitMs !== undefined) return move.state;
-    saga = { ...saga, state: move.state as LeasedSaga["state"], tries: move.tries };
+    saga = { ...saga, state: move.state, tries: move.tries };
   }
 }
 
 /** One step, and where it takes the saga; nothing where it is simply done, `asleep` where it has moved it already. */
-async function moveOf<Tx>(underWay: UnderWay<Tx>, ledger: readonly StepRow[]): Promise<Move | "asleep" | undefined> {
+async function moveOf<Tx>(
+  underWay: UnderWay<Tx>,
+  ledger: readonly StepRow[],
+): Promise<Move | "asleep" | undefined> {
   const { definition, saga } = underWay;
   const planned = definition.steps.map(plannedOf);
   const forwardOnly = isPastPivot(planned, ledger);
@@ -91,7 +94,9 @@ async function tried<Tx>(
   } catch (error) {
     if (isIdemkitError(error, "attempt_lost")) throw error;
     if (isIdemkitError(error, "effect_refused")) return refusal(next, forwardOnly);
-    if (isIdemkitError(error, "operation_uncertain")) return { state: "uncertain", tries: 0, resumeState: saga.state };
+    if (isIdemkitError(error, "operation_uncertain")) {
+      return { state: "uncertain", tries: 0, resumeState: saga.state };
+    }
     return again(underWay, step, next, forwardOnly, error);
   }
 }
@@ -116,7 +121,9 @@ function again<Tx>(
   const charged = kind !== "retry" && kind !== "unavailable";
   const tries = saga.tries + (charged ? 1 : 0);
   const isAction = next.next === "do" && next.direction === "action";
-  if (isAction && !forwardOnly && tries >= policy.maxTries) return compensation({ reason: "retries-exhausted", step: name });
+  if (isAction && !forwardOnly && tries >= policy.maxTries) {
+    return compensation({ reason: "retries-exhausted", step: name });
+  }
   const waitMs = backoffMs(Math.max(saga.tries, charged ? 0 : 3), policy, runtime.random);
   return { state: saga.state, tries, waitMs };
 }
@@ -135,7 +142,9 @@ function waitOrGiveUp<Tx>(
   const leftMs = timeoutMs - ageMs;
   if (leftMs > 0) return { state: saga.state, tries: 0, waitMs: leftMs };
   const mayGiveUp = direction === "action" && !forwardOnly;
-  return mayGiveUp ? compensation({ reason: "no-reply", step }) : { state: saga.state, tries: 0, waitMs: timeoutMs };
+  return mayGiveUp
+    ? compensation({ reason: "no-reply", step })
+    : { state: saga.state, tries: 0, waitMs: timeoutMs };
 }
 
 function plannedOf<Tx>({ name, kind, options }: SagaStep<Json, Tx>): PlannedStep {
@@ -145,6 +154,8 @@ function plannedOf<Tx>({ name, kind, options }: SagaStep<Json, Tx>): PlannedStep
 
 function stepNamed<Tx>({ name, steps }: SagaDefinition<Json, Tx>, wanted: string): SagaStep<Json, Tx> {
   const found = steps.find((each) => each.name === wanted);
-  if (found === undefined) throw new IdemkitError("option_invalid", { detail: `saga ${name} has no step ${wanted}` });
+  if (found === undefined) {
+    throw new IdemkitError("option_invalid", { detail: `saga ${name} has no step ${wanted}` });
+  }
   return found;
 }

@@ -83,7 +83,15 @@ export interface SagaDefinition<I extends Json, Tx> {
 
 /** A step that calls another system. */
 export function step<I, T, Tx = unknown>(name: string, options: EffectStepOptions<I, T>): SagaStep<I, Tx> {
-  const known = ["run", "recover", "compensate", "recoverCompensation", "honoursKeys", "deadlineMs", "graceMs"];
+  const known = [
+    "run",
+    "recover",
+    "compensate",
+    "recoverCompensation",
+    "honoursKeys",
+    "deadlineMs",
+    "graceMs",
+  ];
   checkNames(`step ${name}`, options, [...known, "retry", "pivot"]);
   // The result's type is between run, recover and compensate of one step; nobody else sees it.
   return { name, kind: "effect", options: options as unknown as EffectStepOptions<I, never> };
@@ -114,7 +122,9 @@ export function defineSaga<I extends Json, Tx>(
   checkNames(`saga ${name}`, definition, ["steps", "deadlineMs"]);
   const names = definition.steps.map((each) => each.name);
   for (const each of [name, ...names]) {
-    if (!validName.test(each) || each.length > 100) throw invalid(each, "must be a lower-case name such as reserve-stock");
+    if (!validName.test(each) || each.length > 100) {
+      throw invalid(each, "must be a lower-case name such as reserve-stock");
+    }
   }
   if (new Set(names).size !== names.length) throw invalid(`saga ${name}.steps`, "must have a name each");
   if (names.length === 0) throw invalid(`saga ${name}.steps`, "must hold at least one step");

@@ -38,7 +38,12 @@ export async function runStep<Tx>(
   direction: Direction,
   ledger: readonly StepRow[],
 ): Promise<"asleep" | undefined> {
-  const doing = { underWay, name: step.name, direction, context: contextOf(underWay, step.name, direction, ledger) };
+  const doing = {
+    underWay,
+    name: step.name,
+    direction,
+    context: contextOf(underWay, step.name, direction, ledger),
+  };
   switch (step.kind) {
     case "effect":
       await effects(effectsSettings(doing, ledger))(effectName(doing), effectOf(step.options, doing));
@@ -85,7 +90,10 @@ function contextOf<Tx>(
   };
 }
 
-function withResult(context: StepContext<Json>, name: string): StepContext<Json> & { readonly result: never } {
+function withResult(
+  context: StepContext<Json>,
+  name: string,
+): StepContext<Json> & { readonly result: never } {
   return { ...context, result: context.results[name] as never };
 }
 
@@ -131,13 +139,16 @@ function effectOf<Tx>(
     ...(graceMs === undefined ? {} : { graceMs }),
   };
   const forth = (call: EffectCall): StepContext<Json> => ({ ...context, ...call });
-  const back = (call: EffectCall): StepContext<Json> & { readonly result: never } => withResult(forth(call), name);
+  const back = (call: EffectCall): StepContext<Json> & { readonly result: never } =>
+    withResult(forth(call), name);
   if (direction === "action") {
     const asked = recover === undefined ? {} : { recover: (call: EffectCall) => recover(forth(call)) };
     return { ...given, run: (call) => run(forth(call)), ...asked };
   }
   const asked =
-    recoverCompensation === undefined ? {} : { recover: (call: EffectCall) => recoverCompensation(back(call)) };
+    recoverCompensation === undefined
+      ? {}
+      : { recover: (call: EffectCall) => recoverCompensation(back(call)) };
   return { ...given, run: async (call) => (await compensate?.(back(call))) ?? null, ...asked };
 }
 
@@ -153,8 +164,8 @@ async function local<Tx>(doing: Doing<Tx>, work: (tx: Tx) => Promise<unknown>): 
     await session.rollback();
     if (!isRefusal(error)) throw asLost(error);
     const refusal = json.encode(error.value);
-    await database.connections.query(store.record(saga, id, "refused", refusal)).catch((failure: unknown) => {
-      throw asLost(failure);
+    await database.connections.query(store.record(saga, id, "refused", refusal)).catch((error_: unknown) => {
+      throw asLost(error_);
     });
     throw new IdemkitError("effect_refused", { details: { at: doing.name, refusal: error.value } });
   }
@@ -163,8 +174,11 @@ async function local<Tx>(doing: Doing<Tx>, work: (tx: Tx) => Promise<unknown>): 
 /** The command, the step's record and the saga's sleep commit together, so that no reply can come too early. */
 async function send<Tx>(doing: Doing<Tx>, options: MessageStepOptions<Json>): Promise<void> {
   const { store, saga } = doing.underWay;
-  const event = doing.direction === "action" ? options.command(doing.context) : options.compensation?.(doing.context);
-  if (event === undefined) throw new IdemkitError("option_invalid", { detail: `step ${doing.name} has no compensation` });
+  const event =
+    doing.direction === "action" ? options.command(doing.context) : options.compensation?.(doing.context);
+  if (event === undefined) {
+    throw new IdemkitError("option_invalid", { detail: `step ${doing.name} has no compensation` });
+  }
   const session = await open(doing.underWay);
   try {
     await enqueue(session.tx as Tx & object, addressed(doing, event));

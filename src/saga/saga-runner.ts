@@ -33,7 +33,11 @@ export interface SagasOptions {
   /** @defaultValue `console` */
   readonly logger?: { error(message: string): void };
   /** Told of each saga that stops being worked on: it ended, waits, or is uncertain. */
-  readonly onMoved?: (moved: { readonly sagaId: string; readonly name: string; readonly state: string }) => void;
+  readonly onMoved?: (moved: {
+    readonly sagaId: string;
+    readonly name: string;
+    readonly state: string;
+  }) => void;
 }
 
 const optionNames: readonly (keyof SagasOptions)[] = [
@@ -88,11 +92,21 @@ export function startSagas<Tx>(
     const lost = new AbortController();
     const stop = beat.keep(saga.attemptId, () => lost.abort(new IdemkitError("attempt_lost")));
     try {
-      const state = await advance({ database, store, definition, saga, signal: lost.signal, stopped, runtime: systemRuntime });
+      const state = await advance({
+        database,
+        store,
+        definition,
+        saga,
+        signal: lost.signal,
+        stopped,
+        runtime: systemRuntime,
+      });
       onMoved?.({ sagaId: saga.sagaId, name: saga.name, state });
     } catch (error) {
       if (isIdemkitError(error, "attempt_lost")) return;
-      logger.error(`idemkit: saga ${saga.name} stopped: ${error instanceof Error ? error.message : String(error)}`);
+      logger.error(
+        `idemkit: saga ${saga.name} stopped: ${error instanceof Error ? error.message : String(error)}`,
+      );
     } finally {
       stop();
     }
@@ -102,7 +116,9 @@ export function startSagas<Tx>(
     everyMs: pollMs,
     work,
     onError: (error) =>
-      logger.error(`idemkit: looking for sagas failed: ${error instanceof Error ? error.message : String(error)}`),
+      logger.error(
+        `idemkit: looking for sagas failed: ${error instanceof Error ? error.message : String(error)}`,
+      ),
   });
   // The steps in progress are finished, and their sagas given back.
   const stop = async (): Promise<void> => {
@@ -112,12 +128,14 @@ export function startSagas<Tx>(
   return { stop, [Symbol.asyncDispose]: stop };
 }
 
-function namedOf<Tx>(definitions: readonly SagaDefinition<never, Tx>[]): ReadonlyMap<string, SagaDefinition<Json, Tx>> {
+function namedOf<Tx>(
+  definitions: readonly SagaDefinition<never, Tx>[],
+): ReadonlyMap<string, SagaDefinition<Json, Tx>> {
   const byName = new Map<string, SagaDefinition<Json, Tx>>();
   for (const definition of definitions) {
     if (byName.has(definition.name)) throw invalid(`saga ${definition.name}`, "is given twice");
     // Inputs come out of the saga's own row, where its own starter put them.
-    byName.set(definition.name, definition as unknown as SagaDefinition<Json, Tx>);
+    byName.set(definition.name, definition);
   }
   if (byName.size === 0) throw invalid("definitions", "must name at least one saga");
   return byName;

@@ -39,7 +39,12 @@ export interface SagaStore {
   intend(saga: LeasedSaga, id: StepId, derivedKey: string): Promise<void>;
   end(saga: LeasedSaga, id: StepId, state: "done" | "refused" | "absent", result: Uint8Array): Promise<void>;
   /** For the transaction of a step's own writes; fails with a division by zero when the attempt is lost. */
-  record(saga: LeasedSaga, id: StepId, state: "done" | "waiting" | "refused", result: Uint8Array | null): Call;
+  record(
+    saga: LeasedSaga,
+    id: StepId,
+    state: "done" | "waiting" | "refused",
+    result: Uint8Array | null,
+  ): Call;
   /** Fails with a division by zero when the attempt is lost. */
   move(saga: LeasedSaga, move: Move): Call;
   renewal(attemptIds: readonly string[]): Call;
@@ -48,7 +53,10 @@ export interface SagaStore {
 /** The statements over the statement port. */
 export function sagaStore(connections: Connections<unknown>, schema: string, leaseMs: number): SagaStore {
   const leaseSeconds = leaseMs / 1000;
-  const call = (name: StatementName, values: readonly unknown[]): Call => ({ ...statementOf(name, schema), values });
+  const call = (name: StatementName, values: readonly unknown[]): Call => ({
+    ...statementOf(name, schema),
+    values,
+  });
   const mine = ({ sagaId, attemptId }: LeasedSaga): readonly unknown[] => [sagaId, attemptId, leaseSeconds];
 
   async function changed(sent: Promise<Result>): Promise<void> {

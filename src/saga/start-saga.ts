@@ -58,8 +58,14 @@ export interface SagaStatus {
 }
 
 /** A saga's status, or `undefined` where there is none of this id, or its retention is over. */
-export async function sagaStatus<Tx>(database: PostgresDatabase<Tx>, sagaId: string): Promise<SagaStatus | undefined> {
-  const { rows } = await database.connections.query({ ...statementOf("saga-find", database.schema), values: [sagaId] });
+export async function sagaStatus<Tx>(
+  database: PostgresDatabase<Tx>,
+  sagaId: string,
+): Promise<SagaStatus | undefined> {
+  const { rows } = await database.connections.query({
+    ...statementOf("saga-find", database.schema),
+    values: [sagaId],
+  });
   const [row] = rows;
   if (row === undefined) return undefined;
   const failure = row["failure"] as Uint8Array | null;
@@ -91,7 +97,10 @@ export async function resolveSagaStep<Tx>(
   { stepName, direction = "action", as, result = null }: StepResolution,
 ): Promise<boolean> {
   const values = [sagaId, stepName, direction, as, as === "done" ? json.encode(result) : null];
-  const { rows } = await database.connections.query({ ...statementOf("saga-resolve", database.schema), values });
+  const { rows } = await database.connections.query({
+    ...statementOf("saga-resolve", database.schema),
+    values,
+  });
   return rows.length > 0;
 }
 

@@ -42,7 +42,11 @@ interface Started {
 async function checkOut(sku: string): Promise<Started> {
   const buyer = await newBuyer(stage, front.url, sku);
   const { orderId, token } = buyer;
-  const { status, json } = await ask(`${front.url}/checkouts`, { token, key: unique("key"), body: { orderId } });
+  const { status, json } = await ask(`${front.url}/checkouts`, {
+    token,
+    key: unique("key"),
+    body: { orderId },
+  });
   expect(status).toBe(202);
   return { buyer, id: String(json["id"]) };
 }
@@ -117,19 +121,26 @@ test("a checkout that can't be confirmed, whose runner is killed at every durabl
   expect(await stockOf("unsafe")).toEqual({ reserved: 0, sold: 0 });
 });
 
-test.each(["die-before", "die-after"] as const)("a checkout survives the death of the provider: %s", async (next) => {
-  const runner = await stage.startReplica({ env: settings({}) });
-  await provider.turn({ next: [next] });
-  const [, started] = await Promise.all([provider.restart(), checkOut("teapot")]);
-  await until(async () => ends.has(await stateOf(started)), { timeoutMs: 30_000 });
-  expect(await stateOf(started)).toBe("committed");
-  expect(await kindsOf(started)).toBe("charge");
-  await runner.process.kill("SIGKILL");
-});
+test.each(["die-before", "die-after"] as const)(
+  "a checkout survives the death of the provider: %s",
+  async (next) => {
+    const runner = await stage.startReplica({ env: settings({}) });
+    await provider.turn({ next: [next] });
+    const [, started] = await Promise.all([provider.restart(), checkOut("teapot")]);
+    await until(async () => ends.has(await stateOf(started)), { timeoutMs: 30_000 });
+    expect(await stateOf(started)).toBe("committed");
+    expect(await kindsOf(started)).toBe("charge");
+    await runner.process.kill("SIGKILL");
+  },
+);
 
 test("a runner that is paused beyond its lease does nothing more when it goes on", async () => {
   const started = await checkOut("teapot");
-  const sleeper = await stage.startReplica({ script, poolSize: 3, env: settings({ PAUSE_POINT: "before-result" }) });
+  const sleeper = await stage.startReplica({
+    script,
+    poolSize: 3,
+    env: settings({ PAUSE_POINT: "before-result" }),
+  });
   await sleeper.process.waitForLine(/^paused$/);
   await sleeper.process.kill("SIGSTOP");
   const runner = await stage.startReplica({ env: settings({}) });

@@ -50,7 +50,7 @@ function serve(code: string, seen: Seen[], onResult: (result: unknown) => void):
   let held: ServerResponse | undefined;
   const payments = (request: IncomingMessage, response: ServerResponse): void => {
     const key = request.headers["idempotency-key"];
-    seen.push({ path: request.url, key: Array.isArray(key) ? key.join() : key });
+    seen.push({ path: request.url, key: Array.isArray(key) ? key.join(",") : key });
     if (held === undefined) held = response; // the first answer never comes
     else response.writeHead(201, { "content-type": "application/json" }).end('{"id":"payment-1"}');
   };

@@ -101,5 +101,8 @@ export const movementsOf = async (
   const entries = await provider.ledger();
   const charges = entries.filter(({ kind, reference }) => kind === "charge" && ids.has(reference));
   const chargeIds = new Set(charges.map(({ id }) => id));
-  return [...charges, ...entries.filter(({ kind, reference }) => kind === "refund" && chargeIds.has(reference))];
+  return [
+    ...charges,
+    ...entries.filter(({ kind, reference }) => kind === "refund" && chargeIds.has(reference)),
+  ];
 };

@@ -57,7 +57,12 @@ describe("POST /orders/{id}/payment/confirm", () => {
     const key = unique("key");
     const first = await confirm(buyer, key);
     expect(first.status).toBe(200);
-    expect(first.json).toMatchObject({ id: anyUuid, orderId: buyer.orderId, amount: "21.0000", status: "paid" });
+    expect(first.json).toMatchObject({
+      id: anyUuid,
+      orderId: buyer.orderId,
+      amount: "21.0000",
+      status: "paid",
+    });
     const again = await confirm(buyer, key);
     expect([again.text, again.headers.get("idempotent-replayed")]).toEqual([first.text, "true"]);
     expect(await statusOf(buyer)).toBe("paid");
@@ -90,7 +95,10 @@ describe("POST /orders/{id}/payment/confirm", () => {
     const buyer = await newBuyer(stage, service.url);
     const key = unique("key");
     const first = await confirm(buyer, key);
-    await stage.pool.query({ text: "delete from idemkit.idempotency_record where scope = $1", values: [buyer.sub] });
+    await stage.pool.query({
+      text: "delete from idemkit.idempotency_record where scope = $1",
+      values: [buyer.sub],
+    });
     const again = await confirm(buyer, key);
     expect([again.status, again.json]).toEqual([200, first.json]);
     expect(await movementsOf(stage, provider, buyer.orderId)).toHaveLength(1);
@@ -107,7 +115,11 @@ describe("POST /orders/{id}/payment/confirm", () => {
     const paid = finals.filter(({ status }) => status === 200);
     expect(new Set(paid.map(({ text }) => text)).size).toBe(1);
     expect(new Set(finals.filter(({ status }) => status !== 200).map(fault))).toEqual(
-      new Set(["409 payment_in_progress", "409 order_not_payable"].filter((each) => finals.some((one) => fault(one) === each))),
+      new Set(
+        ["409 payment_in_progress", "409 order_not_payable"].filter((each) =>
+          finals.some((one) => fault(one) === each),
+        ),
+      ),
     );
     expect(await movementsOf(stage, provider, buyer.orderId)).toHaveLength(1);
   });
@@ -115,29 +127,37 @@ describe("POST /orders/{id}/payment/confirm", () => {
   test.each([
     ["done", { effect: "charge", as: "done", result: { id: "ch_by_hand" } }, 200, 1],
     ["absent", { effect: "charge", as: "absent" }, 200, 2],
-  ] as const)("is uncertain where nobody can know, and goes on once it is resolved as %s", async (_as, word, status, charges) => {
-    await blind.turn({ next: ["timeout-after"] });
-    const buyer = await newBuyer(stage, service.url);
-    const key = unique("key");
-    const told = await confirm(buyer, key, blindService.url);
-    expect(fault(told)).toBe("409 operation_uncertain");
-    expect(told.json["retry"]).toBe("stop");
-    expect((await confirm(buyer, key, blindService.url)).text).toBe(told.text);
-    expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(1);
-    await resolveEffect(fromPg(stage.pool), String(told.json["operation_id"]), word);
-    expect((await confirm(buyer, key, blindService.url)).status).toBe(status);
-    // Said to be absent by hand, and it was not: that is whose word it is.
-    expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(charges);
-  });
+  ] as const)(
+    "is uncertain where nobody can know, and goes on once it is resolved as %s",
+    async (_as, word, status, charges) => {
+      await blind.turn({ next: ["timeout-after"] });
+      const buyer = await newBuyer(stage, service.url);
+      const key = unique("key");
+      const told = await confirm(buyer, key, blindService.url);
+      expect(fault(told)).toBe("409 operation_uncertain");
+      expect(told.json["retry"]).toBe("stop");
+      expect((await confirm(buyer, key, blindService.url)).text).toBe(told.text);
+      expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(1);
+      await resolveEffect(fromPg(stage.pool), String(told.json["operation_id"]), word);
+      expect((await confirm(buyer, key, blindService.url)).status).toBe(status);
+      // Said to be absent by hand, and it was not: that is whose word it is.
+      expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(charges);
+    },
+  );
 
   test("is only for the order's owner", async () => {
     const buyer = await newBuyer(stage, service.url);
     const other = await newBuyer(stage, service.url);
     expect(fault(await confirm({ ...buyer, token: other.token }))).toBe("403 order_foreign id");
     expect(fault(await confirm({ ...buyer, orderId: randomUUID() }))).toBe("404 order_not_found id");
-    expect(fault(await ask(`${service.url}/orders/${buyer.orderId}/payment/confirm`, { method: "POST", token: buyer.token }))).toBe(
-      "400 idempotency_key_missing",
-    );
+    expect(
+      fault(
+        await ask(`${service.url}/orders/${buyer.orderId}/payment/confirm`, {
+          method: "POST",
+          token: buyer.token,
+        }),
+      ),
+    ).toBe("400 idempotency_key_missing");
   });
 });
 
@@ -215,8 +235,13 @@ describe("POST /checkouts", () => {
     const buyer = await newBuyer(stage, service.url, "unsafe");
     expect(await checkOut(buyer)).toMatchObject({ state: "compensated", failure: { code: "item_recalled" } });
     expect(await statusOf(buyer)).toBe("pending");
-    expect((await movementsOf(stage, provider, buyer.orderId)).map(({ kind }) => kind)).toEqual(["charge", "refund"]);
-    const { rows } = await stage.pool.query("select reserved, on_hand from public.stock where sku = 'unsafe'");
+    expect((await movementsOf(stage, provider, buyer.orderId)).map(({ kind }) => kind)).toEqual([
+      "charge",
+      "refund",
+    ]);
+    const { rows } = await stage.pool.query(
+      "select reserved, on_hand from public.stock where sku = 'unsafe'",
+    );
     expect(rows).toEqual([{ reserved: 0, on_hand: 1000 }]);
   });
 
@@ -243,7 +268,12 @@ test("the provider's webhooks are signed, and doubled and reordered on request",
   });
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const webhookUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
-  const told = await startProviderProcess({ webhookUrl, webhookSecret: secret, webhooksDoubled: true, webhooksReordered: true });
+  const told = await startProviderProcess({
+    webhookUrl,
+    webhookSecret: secret,
+    webhooksDoubled: true,
+    webhooksReordered: true,
+  });
   for (const key of ["first", "second"]) {
     await ask(`${told.url}/charges`, { key, body: { amount: "1", currency: "EUR", reference: key } });
   }

@@ -72,14 +72,20 @@ const bindings: Record<string, (charge: Charge) => Promise<Served>> = {
   fastify: async (charge) => {
     const app = Fastify();
     const { withEffects } = fastifyIdempotency(binding());
-    app.post("/charges", withEffects(options, async (_request, reply, once) => reply.code(201).send(await charge(once))));
+    app.post(
+      "/charges",
+      withEffects(options, async (_request, reply, once) => reply.code(201).send(await charge(once))),
+    );
     await app.listen({ port: 0, host: "127.0.0.1" });
     return { ...(await listen(app.server)), close: () => app.close() };
   },
   express: (charge) => {
     const app = express().use(express.json());
     const { withEffects } = expressIdempotency(binding());
-    app.post("/charges", withEffects(options, async (_req, res, once) => void res.status(201).json(await charge(once))));
+    app.post(
+      "/charges",
+      withEffects(options, async (_req, res, once) => void res.status(201).json(await charge(once))),
+    );
     return listen(createServer(app as RequestListener));
   },
   hono: (charge) => {
@@ -90,7 +96,9 @@ const bindings: Record<string, (charge: Charge) => Promise<Served>> = {
   },
   fetch: (charge) => {
     const { withEffects } = fetchIdempotency(binding());
-    const handler = withEffects(options, async (_request, once) => Response.json(await charge(once), { status: 201 }));
+    const handler = withEffects(options, async (_request, once) =>
+      Response.json(await charge(once), { status: 201 }),
+    );
     return listen(serve({ fetch: handler, port: 0, hostname: "127.0.0.1" }) as Server);
   },
   node: (charge) => {
@@ -138,7 +146,11 @@ describe.each(Object.entries(bindings))("withEffects of %s", (_name, start) => {
     expect(told).toMatchObject({ status: 409, body: { code: "operation_uncertain", retry: "stop" } });
     expect(await post(key)).toEqual(told);
     const operationId = String(told.body["operation_id"]);
-    await resolveEffect(fromPg(pool), operationId, { effect: "charge", as: "done", result: { chargeId: "by-hand" } });
+    await resolveEffect(fromPg(pool), operationId, {
+      effect: "charge",
+      as: "done",
+      result: { chargeId: "by-hand" },
+    });
     expect(await post(key)).toMatchObject({ status: 201, body: { chargeId: "by-hand" } });
     expect(psp.total()).toBe(1);
   });

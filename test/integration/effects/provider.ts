@@ -29,7 +29,9 @@ export function provider({ honoursKeys = true, faults = [] }: ProviderOptions = 
         charges.set(key, amount);
         total += 1;
       }
-      return fault === "after" ? Promise.reject(new Error("timed out")) : Promise.resolve({ chargeId: `ch-${key}` });
+      return fault === "after"
+        ? Promise.reject(new Error("timed out"))
+        : Promise.resolve({ chargeId: `ch-${key}` });
     },
     lookUp: (key) => Promise.resolve(charges.has(key) ? { chargeId: `ch-${key}` } : undefined),
   };

@@ -1,6 +1,15 @@
 import { randomUUID } from "node:crypto";
 
-import { absent, done, listUnfinished, refuse, resolveEffect, startRescuer, unknown, withEffects } from "idemkit";
+import {
+  absent,
+  done,
+  listUnfinished,
+  refuse,
+  resolveEffect,
+  startRescuer,
+  unknown,
+  withEffects,
+} from "idemkit";
 import type { EffectOptions, OnceWithEffects, OperationWithEffects, PostgresDatabase, Stored } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type { Pool, PoolClient } from "pg";
@@ -140,13 +149,17 @@ describe("an operation that calls another system", () => {
     const psp = provider();
     let runs = 0;
     let phases = 0;
-    const charge = withEffects(database, { operation: "charge" }, async (_command: Charge, { effect, phase }) => {
-      runs += 1;
-      const pending = await phase("pending", () => Promise.resolve((phases += 1)));
-      const { chargeId } = await effect("charge", { run: ({ key }) => psp.charge(key, 1) });
-      if (runs === 1) throw new Error("crashed after the charge");
-      return { chargeId, pending };
-    });
+    const charge = withEffects(
+      database,
+      { operation: "charge" },
+      async (_command: Charge, { effect, phase }) => {
+        runs += 1;
+        const pending = await phase("pending", () => Promise.resolve((phases += 1)));
+        const { chargeId } = await effect("charge", { run: ({ key }) => psp.charge(key, 1) });
+        if (runs === 1) throw new Error("crashed after the charge");
+        return { chargeId, pending };
+      },
+    );
     const given = call();
     await expect(charge(given)).rejects.toThrow("crashed after the charge");
     expect(await charge(given)).toMatchObject({ outcome: "executed", value: { pending: 1 } });
@@ -160,8 +173,11 @@ describe("an operation that calls another system", () => {
       return effect("a", { run: ({ key }) => psp.charge(key, 1) });
     });
     await expect(twice(call())).rejects.toMatchObject({ code: "effect_name_reused" });
-    const inside = withEffects(database, { operation: "inside" }, (_command: Charge, { effect, transaction }) =>
-      transaction(() => effect("a", { run: ({ key }) => psp.charge(key, 1) })),
+    const inside = withEffects(
+      database,
+      { operation: "inside" },
+      (_command: Charge, { effect, transaction }) =>
+        transaction(() => effect("a", { run: ({ key }) => psp.charge(key, 1) })),
     );
     await expect(inside(call())).rejects.toMatchObject({ code: "effect_in_transaction" });
     expect(psp.total()).toBe(1);
@@ -180,26 +196,31 @@ describe("an outcome that nobody knows", () => {
   test.each([
     ["done", { effect: "charge", as: "done", result: { chargeId: "by-hand" } }, 1, "by-hand"],
     ["absent", { effect: "charge", as: "absent" }, 2, undefined],
-  ] as const)("is uncertain, is not run again, and is resolved by hand as %s", async (_as, resolution, total, id) => {
-    const psp = provider({ honoursKeys: false, faults: ["after"] });
-    const charge = blind(psp);
-    const given = call();
-    const told = await charge(given);
-    expect(told).toMatchObject({ outcome: "uncertain" });
-    expect(await charge(given)).toEqual(told);
-    expect(await charge({ ...given, command: { amount: 9 } })).toEqual({ outcome: "mismatch" });
-    expect(psp.total()).toBe(1);
+  ] as const)(
+    "is uncertain, is not run again, and is resolved by hand as %s",
+    async (_as, resolution, total, id) => {
+      const psp = provider({ honoursKeys: false, faults: ["after"] });
+      const charge = blind(psp);
+      const given = call();
+      const told = await charge(given);
+      expect(told).toMatchObject({ outcome: "uncertain" });
+      expect(await charge(given)).toEqual(told);
+      expect(await charge({ ...given, command: { amount: 9 } })).toEqual({ outcome: "mismatch" });
+      expect(psp.total()).toBe(1);
 
-    const listed = await listUnfinished(database, { states: ["uncertain"] });
-    const operationId = "operationId" in told ? told.operationId : "";
-    expect(listed.find((each) => each.operationId === operationId)).toMatchObject({ openEffects: ["charge"] });
-    expect(await resolveEffect(database, operationId, resolution)).toBe(true);
-    expect(await resolveEffect(database, operationId, resolution)).toBe(false);
-    const ended = await charge(given);
-    expect(ended).toMatchObject({ outcome: "executed" });
-    if (id !== undefined) expect(ended).toMatchObject({ value: { chargeId: id } });
-    expect(psp.total()).toBe(total);
-  });
+      const listed = await listUnfinished(database, { states: ["uncertain"] });
+      const operationId = "operationId" in told ? told.operationId : "";
+      expect(listed.find((each) => each.operationId === operationId)).toMatchObject({
+        openEffects: ["charge"],
+      });
+      expect(await resolveEffect(database, operationId, resolution)).toBe(true);
+      expect(await resolveEffect(database, operationId, resolution)).toBe(false);
+      const ended = await charge(given);
+      expect(ended).toMatchObject({ outcome: "executed" });
+      if (id !== undefined) expect(ended).toMatchObject({ value: { chargeId: id } });
+      expect(psp.total()).toBe(total);
+    },
+  );
 
   test("is known later: the rescuer asks again", async () => {
     const psp = provider({ honoursKeys: false, faults: ["after"] });
@@ -241,9 +262,10 @@ describe("an attempt that lost its operation", () => {
       runs += 1;
       if (runs === 1) {
         // A paused process: its heartbeat stops too, as if its event loop had.
-        await pool.query("update idemkit.idempotency_record set lease_expires_at = now() where operation_id = $1", [
-          once.operationId,
-        ]);
+        await pool.query(
+          "update idemkit.idempotency_record set lease_expires_at = now() where operation_id = $1",
+          [once.operationId],
+        );
         inCall.resolve();
         await held.promise;
       }
@@ -272,7 +294,8 @@ describe("an attempt that lost its operation", () => {
     const handler = async (_command: Charge, { signal, operationId }: Once): Promise<string> => {
       runs += 1;
       if (runs > 1) return "taken over";
-      const end = "update idemkit.idempotency_record set lease_expires_at = '-infinity', attempt_id = gen_random_uuid()";
+      const end =
+        "update idemkit.idempotency_record set lease_expires_at = '-infinity', attempt_id = gen_random_uuid()";
       await pool.query(`${end} where operation_id = $1`, [operationId]);
       signal.addEventListener("abort", () => aborted.resolve(signal.reason));
       return new Promise<string>(() => {});
@@ -298,10 +321,13 @@ describe("an attempt that lost its operation", () => {
     const given = call();
     const first = charge(given);
     const lived = performance.now() + 1.5 * fast.leaseMs;
-    await until(async () => {
-      expect(await elsewhere(given)).toEqual({ outcome: "in-progress" });
-      return performance.now() > lived;
-    }, { timeoutMs: 10_000 });
+    await until(
+      async () => {
+        expect(await elsewhere(given)).toEqual({ outcome: "in-progress" });
+        return performance.now() > lived;
+      },
+      { timeoutMs: 10_000 },
+    );
     go.resolve();
     expect(await first).toMatchObject({ outcome: "executed", value: "done" });
   });

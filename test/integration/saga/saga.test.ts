@@ -1,6 +1,19 @@
 import { randomUUID } from "node:crypto";
 
-import { absent, defineSaga, done, localStep, refuse, resolveSagaStep, runOnce, sagaStatus, startSaga, startSagas, step, unknown } from "idemkit";
+import {
+  absent,
+  defineSaga,
+  done,
+  localStep,
+  refuse,
+  resolveSagaStep,
+  runOnce,
+  sagaStatus,
+  startSaga,
+  startSagas,
+  step,
+  unknown,
+} from "idemkit";
 import type { PostgresDatabase, Running, SagaDefinition } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type { Pool, PoolClient } from "pg";
@@ -28,9 +41,7 @@ afterEach(async () => {
 });
 afterAll(() => created.drop());
 
-interface Checkout {
-  readonly [name: string]: number;
-}
+type Checkout = Readonly<Record<string, number>>;
 type CheckoutSaga = SagaDefinition<Checkout, PoolClient>;
 
 const retry = { maxTries: 2, baseMs: 1, maxMs: 5 };
@@ -47,7 +58,11 @@ interface Fate {
 }
 
 /** Reserve stock here, charge there, confirm here. */
-function checkout(name: string, charges: Provider, { confirm, refunds = provider(), blind = false }: Fate = {}): CheckoutSaga {
+function checkout(
+  name: string,
+  charges: Provider,
+  { confirm, refunds = provider(), blind = false }: Fate = {},
+): CheckoutSaga {
   return defineSaga<Checkout, PoolClient>(name, {
     steps: [
       localStep("reserve", { run: reserve(1), compensate: reserve(-1), retry }),
@@ -79,9 +94,13 @@ function checkout(name: string, charges: Provider, { confirm, refunds = provider
 async function ended(definition: CheckoutSaga, sagaId: string = randomUUID()) {
   running.push(startSagas(database, [definition], { pollMs: 10 }));
   await startSaga(database, definition, { sagaId, input: { amount: 5 } });
-  await until(async () => ["committed", "compensated", "uncertain"].includes((await sagaStatus(database, sagaId))?.state ?? ""), {
-    timeoutMs: 15_000,
-  });
+  await until(
+    async () =>
+      ["committed", "compensated", "uncertain"].includes((await sagaStatus(database, sagaId))?.state ?? ""),
+    {
+      timeoutMs: 15_000,
+    },
+  );
   return sagaStatus(database, sagaId);
 }
 
@@ -103,14 +122,21 @@ describe("a saga", () => {
     const definition = checkout("started", provider());
     const sagaId = randomUUID();
     const start = (fails: boolean) =>
-      runOnce(database, { scope: "alice", operation: "checkout", key: randomUUID(), command: {} }, async ({ tx }) => {
-        await startSaga(database, definition, { sagaId, input: { amount: 1 }, tx });
-        if (fails) throw new Error("not today");
-      });
+      runOnce(
+        database,
+        { scope: "alice", operation: "checkout", key: randomUUID(), command: {} },
+        async ({ tx }) => {
+          await startSaga(database, definition, { sagaId, input: { amount: 1 }, tx });
+          if (fails) throw new Error("not today");
+        },
+      );
     await expect(start(true)).rejects.toThrow("not today");
     expect(await sagaStatus(database, sagaId)).toBeUndefined();
     await start(false);
-    expect(await startSaga(database, definition, { sagaId, input: { amount: 1 } })).toEqual({ sagaId, started: false });
+    expect(await startSaga(database, definition, { sagaId, input: { amount: 1 } })).toEqual({
+      sagaId,
+      started: false,
+    });
   });
 
   test.each([
@@ -159,7 +185,10 @@ describe("a saga", () => {
   });
 
   test("ends committed or fully compensated under random faults, with two runners", async () => {
-    const faults = Array.from({ length: 200 }, (_, i) => (["after", "none", "before", "none"] as const)[(i * 7) % 4] ?? "none");
+    const faults = Array.from(
+      { length: 200 },
+      (_, i) => (["after", "none", "before", "none"] as const)[(i * 7) % 4] ?? "none",
+    );
     const charges = provider({ faults: [...faults] });
     const refunds = provider({ faults: [...faults] });
     const before = await reserved();
@@ -177,7 +206,10 @@ describe("a saga", () => {
         }),
       ],
     });
-    running.push(startSagas(database, [definition], { pollMs: 10 }), startSagas(fromPg(pool), [definition], { pollMs: 10 }));
+    running.push(
+      startSagas(database, [definition], { pollMs: 10 }),
+      startSagas(fromPg(pool), [definition], { pollMs: 10 }),
+    );
     const ids = Array.from({ length: 40 }, () => randomUUID());
     await Promise.all(ids.map((sagaId) => startSaga(database, definition, { sagaId, input: { amount: 1 } })));
     const states = new Map<string, number>();
@@ -185,7 +217,9 @@ describe("a saga", () => {
       async () => {
         const all = await Promise.all(ids.map((sagaId) => sagaStatus(database, sagaId)));
         states.clear();
-        for (const status of all) states.set(status?.state ?? "none", (states.get(status?.state ?? "none") ?? 0) + 1);
+        for (const status of all) {
+          states.set(status?.state ?? "none", (states.get(status?.state ?? "none") ?? 0) + 1);
+        }
         return (states.get("committed") ?? 0) + (states.get("compensated") ?? 0) === ids.length;
       },
       { timeoutMs: 25_000 },

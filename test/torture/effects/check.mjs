@@ -41,14 +41,18 @@ export async function check({ pool, provider }, operations) {
     if (status === "declined" && own.length > 0) faults.push(`${id} was declined and charged`);
     if (status === "charging") faults.push(`${id} is not settled`);
     const back = own.flatMap((charge) => refundsOf.get(charge.id) ?? []);
-    if (status === "reversed" && back.length !== own.length) faults.push(`${id} was reversed and not refunded`);
+    if (status === "reversed" && back.length !== own.length) {
+      faults.push(`${id} was reversed and not refunded`);
+    }
     if (saga === "committed" && back.length > 0) faults.push(`${id} was checked out and refunded`);
     const isTooMuch = back.reduce((sum, { amount }) => sum + Number(amount), 0) > 21 * own.length + 0.00001;
     if (isTooMuch) faults.push(`${id} was refunded beyond its charge`);
   }
   const settled = refunds.filter(({ status }) => status === "refunded");
   verdict.lost += settled.filter(({ external }) => external === null || !refundIds.has(external)).length;
-  const reversals = payments.filter(({ status }) => status === "reversed").flatMap(({ id }) => chargesOf.get(id) ?? []);
+  const reversals = payments
+    .filter(({ status }) => status === "reversed")
+    .flatMap(({ id }) => chargesOf.get(id) ?? []);
   const expected = settled.length + reversals.length;
   verdict.duplicated += Math.max(0, refundIds.size - expected);
   if (refunds.some(({ status }) => status === "reserved")) faults.push("a refund is not settled");
@@ -95,7 +99,10 @@ async function stockFaults(pool) {
     from public.stock s`);
   return rows
     .filter(({ reserved, sold, confirmed }) => reserved !== 0 || sold !== confirmed)
-    .map(({ sku, reserved, sold, confirmed }) => `${sku}: ${reserved} reserved, ${sold} sold, ${confirmed} confirmed`);
+    .map(
+      ({ sku, reserved, sold, confirmed }) =>
+        `${sku}: ${reserved} reserved, ${sold} sold, ${confirmed} confirmed`,
+    );
 }
 
 /**
@@ -106,14 +113,19 @@ async function stockFaults(pool) {
  * @returns {Promise<number>} how many there were
  */
 export async function resolveByHand({ pool, provider }, { resolveEffect, resolveSagaStep }, database) {
-  const ledger = /** @type {(Entry & { key: string })[]} */ (await (await fetch(`${provider.url}/ledger`)).json());
+  const ledger = /** @type {(Entry & { key: string })[]} */ (
+    await (await fetch(`${provider.url}/ledger`)).json()
+  );
   const booked = new Map(ledger.map((entry) => [`${entry.kind} ${entry.key}`, entry]));
   const { rows: effects } = await pool.query(`
     select e.operation_id, e.name, e.derived_key from idemkit.effect e join idemkit.idempotency_record r using (operation_id)
     where r.disposition = 'uncertain' and e.state = 'intent'`);
   for (const { operation_id: id, name, derived_key: key } of effects) {
     const entry = booked.get(`${name} ${key}`);
-    const as = entry === undefined ? { as: /** @type {const} */ ("absent") } : { as: /** @type {const} */ ("done"), result: { id: entry.id } };
+    const as =
+      entry === undefined
+        ? { as: /** @type {const} */ ("absent") }
+        : { as: /** @type {const} */ ("done"), result: { id: entry.id } };
     await resolveEffect(database, id, { effect: name, ...as });
   }
   const { rows: steps } = await pool.query(`
@@ -121,7 +133,10 @@ export async function resolveByHand({ pool, provider }, { resolveEffect, resolve
     where s.state = 'uncertain' and t.state = 'intent'`);
   for (const { saga_id: id, step_name: stepName, direction, derived_key: key } of steps) {
     const entry = booked.get(`${direction === "action" ? "charge" : "refund"} ${key}`);
-    const as = entry === undefined ? { as: /** @type {const} */ ("absent") } : { as: /** @type {const} */ ("done"), result: { id: entry.id } };
+    const as =
+      entry === undefined
+        ? { as: /** @type {const} */ ("absent") }
+        : { as: /** @type {const} */ ("done"), result: { id: entry.id } };
     await resolveSagaStep(database, id, { stepName, direction, ...as });
   }
   return effects.length + steps.length;

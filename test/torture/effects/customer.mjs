@@ -22,7 +22,8 @@ export async function customerOf(world, random, operations) {
   const sub = `customer-${randomUUID().slice(0, 8)}`;
   const token = await world.token(sub);
   const send = idempotentFetch({
-    fetch: (path, init) => fetch(`${random.pick(world.services).url}${path.replace("http://service", "")}`, init),
+    fetch: (path, init) =>
+      fetch(`${random.pick(world.services).url}${path.replace("http://service", "")}`, init),
     tryTimeoutMs: 4000,
     totalTimeoutMs: 60_000,
     backoffBaseMs: 50,
@@ -56,7 +57,7 @@ export async function customerOf(world, random, operations) {
     operations.push(operation);
     try {
       const { status, json } = await post(path, body);
-      Object.assign(operation, { status, code: String(json["code"] ?? "") });
+      Object.assign(operation, { status, code: String(json.code ?? "") });
     } catch (error) {
       operation.code = error instanceof Error ? error.message : String(error);
     }
@@ -67,7 +68,7 @@ export async function customerOf(world, random, operations) {
     const sku = random.pick(["teapot", "teapot", "unsafe"]);
     const order = { items: [{ sku, quantity: 2, unitPrice: "10.50" }], currency: "EUR" };
     const created = await post("/orders", order);
-    const orderId = String(created.json["id"]);
+    const orderId = String(created.json.id);
     if (created.status !== 201) return;
     if (random.chance(0.4)) {
       await operate("checkout", orderId, "/checkouts", { orderId });
@@ -76,6 +77,8 @@ export async function customerOf(world, random, operations) {
     const { status } = await operate("confirm", orderId, `/orders/${orderId}/payment/confirm`, {});
     if (status !== 200 || random.chance(0.4)) return;
     const amounts = Array.from({ length: random.between(1, 4) }, () => `${random.between(1, 12)}.00`);
-    await Promise.all(amounts.map((amount) => operate("refund", orderId, `/orders/${orderId}/refund`, { amount })));
+    await Promise.all(
+      amounts.map((amount) => operate("refund", orderId, `/orders/${orderId}/refund`, { amount })),
+    );
   };
 }

@@ -120,7 +120,11 @@ export async function openWorld(kind, switches) {
     durable: false,
     temporary: true,
   });
-  const pool = new pg.Pool({ connectionString: postgres.connectionString, max: 8, connectionTimeoutMillis: 10_000 });
+  const pool = new pg.Pool({
+    connectionString: postgres.connectionString,
+    max: 8,
+    connectionTimeoutMillis: 10_000,
+  });
   pool.on("error", () => {});
   await migrate(fromPg(pool));
   await migratePayments(pool);

@@ -31,7 +31,7 @@ beforeEach(async () => {
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
       const key = request.headers["idempotency-key"];
-      seen.push({ method: request.method, key: Array.isArray(key) ? key.join() : key, body });
+      seen.push({ method: request.method, key: Array.isArray(key) ? key.join(",") : key, body });
       (answers.shift() ?? status(201))(request, response);
     });
   });
@@ -107,7 +107,9 @@ describe("one operation", () => {
     answers = [cut, status(404)];
     const send = client();
     expect((await send(url, pay)).status).toBe(404);
-    await expect(send(url, { ...pay, body: "{}" })).rejects.toMatchObject({ code: "client_operation_changed" });
+    await expect(send(url, { ...pay, body: "{}" })).rejects.toMatchObject({
+      code: "client_operation_changed",
+    });
     await send(url, pay);
     expect(keysSent()).toHaveLength(1);
   });
@@ -136,7 +138,9 @@ describe("one operation", () => {
   test("cannot be given another key while it has one", async () => {
     const send = client();
     await send(url, pay);
-    await expect(send(url, { ...pay, key: "mine" })).rejects.toMatchObject({ code: "client_operation_changed" });
+    await expect(send(url, { ...pay, key: "mine" })).rejects.toMatchObject({
+      code: "client_operation_changed",
+    });
     await send.forget(pay.operation);
     await send(url, { ...pay, key: "mine" });
     expect(seen.at(-1)?.key).toBe("mine");
@@ -146,7 +150,10 @@ describe("one operation", () => {
     answers = [silence, silence, silence, silence];
     const keys = memoryKeys();
     const impatient = client({ keys, tryTimeoutMs: 50, totalTimeoutMs: 120 });
-    await expect(impatient(url, pay)).rejects.toMatchObject({ code: "client_operation_in_doubt", retryable: true });
+    await expect(impatient(url, pay)).rejects.toMatchObject({
+      code: "client_operation_in_doubt",
+      retryable: true,
+    });
     answers = [];
     await client({ keys })(url, pay);
     expect(keysSent()).toHaveLength(1);
@@ -226,8 +233,22 @@ describe("key stores", () => {
   }
 
   test.each<[string, () => () => KeyStore]>([
-    ["memory", () => ((store) => () => store)(memoryKeys())],
-    ["web storage", () => ((items) => () => webStorageKeys(items))(storage())],
+    [
+      "memory",
+      () =>
+        (
+          (store) => () =>
+            store
+        )(memoryKeys()),
+    ],
+    [
+      "web storage",
+      () =>
+        (
+          (items) => () =>
+            webStorageKeys(items)
+        )(storage()),
+    ],
     ["a folder", () => () => fileKeys(folder)],
   ])("%s gives an operation one key, also to callers at once and after a restart", async (_name, make) => {
     const open = make();

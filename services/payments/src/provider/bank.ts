@@ -34,7 +34,7 @@ export const bank = (ledger: Ledger): Bank => {
     const { kind, reference, amount } = order;
     const left = (charges.get(reference) ?? 0) - (refunds.get(reference) ?? 0);
     // Cents are enough for a provider of tests; the service counts exactly.
-    if (kind === "refund" && Number(amount) - left > 0.000_01) {
+    if (kind === "refund" && Number(amount) - left > 0.00001) {
       return undefined;
     }
     const entry = { ...order, id: `${kind === "charge" ? "ch" : "re"}_${randomUUID()}` };

@@ -32,10 +32,20 @@ interface State {
 }
 
 /** A payment provider to test against: it keeps books of its own, and goes wrong on request. */
-export const startProvider = async ({ port, ledgerFile, switches }: ProviderOptions): Promise<ProviderServer> => {
+export const startProvider = async ({
+  port,
+  ledgerFile,
+  switches,
+}: ProviderOptions): Promise<ProviderServer> => {
   const ledger = openLedger(ledgerFile);
   const first = turned(wellBehaved, switches ?? {});
-  const state: State = { ledger, bank: bank(ledger), webhooks: webhooks(), switches: first, faults: faultsOf(first) };
+  const state: State = {
+    ledger,
+    bank: bank(ledger),
+    webhooks: webhooks(),
+    switches: first,
+    faults: faultsOf(first),
+  };
   const server = createServer((request, response) => {
     serve(state, request, response).catch(() => response.destroy());
   });
@@ -60,21 +70,26 @@ const serve = async (state: State, request: IncomingMessage, response: ServerRes
     }
     case "GET /charges/key":
     case "GET /refunds/key": {
-      return lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
+      lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
+      return;
     }
     case "GET /ledger": {
-      return answer(response, 200, state.ledger.entries);
+      answer(response, 200, state.ledger.entries);
+      return;
     }
     case "GET /switches": {
-      return answer(response, 200, state.switches);
+      answer(response, 200, state.switches);
+      return;
     }
     case "PUT /switches": {
       state.switches = turned(state.switches, await bodyOf(request));
       state.faults = faultsOf(state.switches);
-      return answer(response, 200, state.switches);
+      answer(response, 200, state.switches);
+      return;
     }
     default: {
-      return answer(response, 404, { code: "not_found" });
+      answer(response, 404, { code: "not_found" });
+      return;
     }
   }
 };
@@ -102,15 +117,18 @@ const order = async (state: State, asked: Order, response: ServerResponse): Prom
   }
   const earlier = honoursKeys ? await state.bank.earlier(asked) : undefined;
   if (earlier === "conflict") {
-    return answer(response, 409, { code: "key_reused" });
+    answer(response, 409, { code: "key_reused" });
+    return;
   }
   // A stored answer is given before anything is decided anew.
   if (earlier === undefined && fault === "refuse") {
-    return answer(response, 402, { code: "card_declined" });
+    answer(response, 402, { code: "card_declined" });
+    return;
   }
   const entry = earlier ?? (await state.bank.book(asked, honoursKeys));
   if (entry === undefined) {
-    return answer(response, 422, { code: "refund_exceeds_charge" });
+    answer(response, 422, { code: "refund_exceeds_charge" });
+    return;
   }
   if (earlier === undefined) {
     state.webhooks.send(entry, state.switches);

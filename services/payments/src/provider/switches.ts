@@ -53,7 +53,11 @@ export const turned = (switches: Switches, changes: unknown): Switches => {
   }
   for (const [name, value] of Object.entries(changes)) {
     const known = (wellBehaved as unknown as Record<string, unknown>)[name];
-    if (known === undefined || typeof known !== typeof value || Array.isArray(known) !== Array.isArray(value)) {
+    if (
+      known === undefined ||
+      typeof known !== typeof value ||
+      Array.isArray(known) !== Array.isArray(value)
+    ) {
       throw new TypeError(`there is no switch ${name} of this type`);
     }
   }

@@ -24,7 +24,11 @@ type Context = StepContext<CheckoutInput>;
  * Reserves the stock here, charges at the provider, and confirms here. Undone in reverse order: the charge is refunded, then
  * the stock released and the order free to be paid for again. Once it is confirmed nothing is undone any more.
  */
-export const checkoutSaga = <Tx>({ provider, payments, stock }: CheckoutSagaOptions<Tx>): CheckoutSaga<Tx> => {
+export const checkoutSaga = <Tx>({
+  provider,
+  payments,
+  stock,
+}: CheckoutSagaOptions<Tx>): CheckoutSaga<Tx> => {
   const { honoursKeys, deadlineMs, graceMs } = provider;
   const reserve = localStep<CheckoutInput, ProviderPayment, Tx>("reserve", {
     run: async ({ input: { orderId }, sagaId }, tx) => {

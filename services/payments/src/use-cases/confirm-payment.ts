@@ -33,25 +33,29 @@ export const confirmPayment = <Tx>(options: ConfirmPaymentOptions<Tx>): ConfirmP
   const operation = "confirm-payment";
   // A process that is paused inside its last transaction holds the order's row no longer than its lease.
   const settings = { operation, retentionHours: PROVIDER_RETENTION_HOURS, leaseMs, idleTimeoutMs: leaseMs };
-  return withEffects(database, settings, async ({ orderId }: ConfirmPayment, once): Promise<ProviderPayment> => {
-    const { key, phase, effect, transaction } = once;
-    const payment: ProviderPayment = await refusing(
-      phase("open", (tx) => payments.open(tx, orderId, { operation, key })),
-    );
-    // The key was used before, and its record has expired: the second barrier still knows.
-    if (payment.status !== "charging") {
-      return earlier(payment);
-    }
-    const { id, amount, currency } = payment;
-    const charge = await moveOnce(effect, provider, { kind: "charge", amount, currency, reference: id });
-    if ("refusal" in charge) {
-      await phase("decline", (tx) => payments.decline(tx, payment));
-      throw refuse(charge.refusal);
-    }
-    const externalPaymentId = charge.moved.id;
-    await transaction((tx) => payments.settle(tx, payment, externalPaymentId));
-    return { ...payment, externalPaymentId, status: "paid" };
-  });
+  return withEffects(
+    database,
+    settings,
+    async ({ orderId }: ConfirmPayment, once): Promise<ProviderPayment> => {
+      const { key, phase, effect, transaction } = once;
+      const payment: ProviderPayment = await refusing(
+        phase("open", (tx) => payments.open(tx, orderId, { operation, key })),
+      );
+      // The key was used before, and its record has expired: the second barrier still knows.
+      if (payment.status !== "charging") {
+        return earlier(payment);
+      }
+      const { id, amount, currency } = payment;
+      const charge = await moveOnce(effect, provider, { kind: "charge", amount, currency, reference: id });
+      if ("refusal" in charge) {
+        await phase("decline", (tx) => payments.decline(tx, payment));
+        throw refuse(charge.refusal);
+      }
+      const externalPaymentId = charge.moved.id;
+      await transaction((tx) => payments.settle(tx, payment, externalPaymentId));
+      return { ...payment, externalPaymentId, status: "paid" };
+    },
+  );
 };
 
 const earlier = (payment: ProviderPayment): ProviderPayment => {
@@ -59,5 +63,7 @@ const earlier = (payment: ProviderPayment): ProviderPayment => {
     return payment;
   }
   const message = "an earlier payment under this key did not come about";
-  throw refuse(storedRefusalOf(new ServiceError({ kind: "conflict", code: `payment_${payment.status}`, message })));
+  throw refuse(
+    storedRefusalOf(new ServiceError({ kind: "conflict", code: `payment_${payment.status}`, message })),
+  );
 };

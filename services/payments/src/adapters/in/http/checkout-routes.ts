@@ -32,14 +32,17 @@ export const checkoutRoutes = (
       schema: { body: checkoutBody },
       preHandler: orderAllowed(reads),
     },
-    idempotent({ operation: "start-checkout", retentionHours: 24 }, async (request, reply, { tx, operationId }) => {
-      const { orderId } = request.body;
-      // The saga takes the command's own id: the two can't be told apart, and neither can happen twice.
-      await insertCheckout(tx, { id: operationId, orderId, customerId: principalOf(request).sub });
-      await startSaga(database, checkout, { sagaId: operationId, input: { orderId }, tx });
-      const answer = { id: operationId, orderId, state: "running" };
-      return reply.code(202).header("location", `/checkouts/${operationId}`).send(answer);
-    }),
+    idempotent(
+      { operation: "start-checkout", retentionHours: 24 },
+      async (request, reply, { tx, operationId }) => {
+        const { orderId } = request.body;
+        // The saga takes the command's own id: the two can't be told apart, and neither can happen twice.
+        await insertCheckout(tx, { id: operationId, orderId, customerId: principalOf(request).sub });
+        await startSaga(database, checkout, { sagaId: operationId, input: { orderId }, tx });
+        const answer = { id: operationId, orderId, state: "running" };
+        return reply.code(202).header("location", `/checkouts/${operationId}`).send(answer);
+      },
+    ),
   );
 
   app.get<CheckoutStateRequest>(
@@ -49,7 +52,12 @@ export const checkoutRoutes = (
       const found = await findCheckout(reads, request.params.id);
       const { id, orderId } = readable(principalOf(request), "id", found, "checkout");
       const status = await sagaStatus(database, id);
-      return { id, orderId, state: status?.state, ...(status?.failure === undefined ? {} : { failure: status.failure }) };
+      return {
+        id,
+        orderId,
+        state: status?.state,
+        ...(status?.failure === undefined ? {} : { failure: status.failure }),
+      };
     },
   );
 };

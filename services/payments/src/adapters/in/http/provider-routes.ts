@@ -40,11 +40,7 @@ export const providerRoutes = (
     }),
   );
 
-  const refundRoute = (
-    of: RefundCommand["of"],
-    url: string,
-    allowed: preHandlerAsyncHookHandler,
-  ): void => {
+  const refundRoute = (of: RefundCommand["of"], url: string, allowed: preHandlerAsyncHookHandler): void => {
     const refund = of === "order" ? work.refundOrder : work.refundPayment;
     app.post<RefundRequest>(
       url,

@@ -15,7 +15,8 @@ const insert = `
   values ($1, $2, $3, $4, $5, 'charging', $6, $7)
   returning ${columns}`;
 // Only what is still under way is decided: a repeat changes nothing.
-const decide = "update public.payment set status = $2, external_payment_id = $3 where id = $1 and status = 'charging'";
+const decide =
+  "update public.payment set status = $2, external_payment_id = $3 where id = $1 and status = 'charging'";
 const reversal = "update public.payment set status = 'reversed' where id = $1";
 
 /** The provider's name in our books. */
