@@ -28,7 +28,8 @@ const publicEntries = [
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 const layers = {
-  errors: [],
+  "error-catalogue": [],
+  errors: ["error-catalogue"],
   internal: ["errors"],
   core: ["errors", "internal"],
   postgres: ["errors", "internal", "core"],

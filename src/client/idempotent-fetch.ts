@@ -1,5 +1,6 @@
 import { IdemkitError } from "../errors.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
+import { newKey } from "./new-key.ts";
 import { memoryKeys } from "./key-store.ts";
 import type { KeyEntry, KeyStore } from "./key-store.ts";
 import { prepared } from "./prepared-request.ts";
@@ -181,13 +182,4 @@ function answerOf<R>(sent: Sent<R>, mayRepeat: boolean): R {
   throw new IdemkitError(mayRepeat ? "client_operation_in_doubt" : "client_retry_refused", {
     cause: sent.error,
   });
-}
-
-/** A UUIDv4 by hand: `crypto.randomUUID` is missing on pages that came over plain http. */
-function newKey(): string {
-  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

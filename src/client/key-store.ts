@@ -61,8 +61,14 @@ export function webStorageKeys(storage: WebStorage, prefix = "idemkit:"): KeySto
         write(operation, entry);
         return entry;
       }),
-    update: (operation, entry) => Promise.resolve(write(operation, entry)),
-    forget: (operation) => Promise.resolve(storage.removeItem(prefix + operation)),
+    update: (operation, entry) => {
+      write(operation, entry);
+      return Promise.resolve();
+    },
+    forget: (operation) => {
+      storage.removeItem(prefix + operation);
+      return Promise.resolve();
+    },
   };
 }
 

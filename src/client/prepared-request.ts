@@ -1,3 +1,5 @@
+import { hashOf } from "./request-hash.ts";
+
 /** The part of `fetch` that is called; any function of this form can be wrapped. */
 export type FetchLike<R extends ResponseLike = Response> = (url: string, init: PreparedInit) => Promise<R>;
 
@@ -34,7 +36,7 @@ export interface PreparedRequest {
 export async function prepared(input: string | URL | Request, init: RequestInit): Promise<PreparedRequest> {
   const { signal: _signal, method: _method, headers: _headers, body: _body, ...rest } = init;
   const base = typeof input === "object" && "url" in input ? input : undefined;
-  const url = base === undefined ? String(input) : base.url;
+  const url = typeof input === "string" ? input : "url" in input ? input.url : input.href;
   const method = (init.method ?? base?.method ?? "GET").toUpperCase();
   const headers = new Headers(init.headers ?? base?.headers);
   const content = init.body ?? (base === undefined ? undefined : await base.clone().arrayBuffer());
@@ -55,20 +57,4 @@ async function bytesOf(
   const type = read.headers.get("content-type");
   if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
   return bytes.length === 0 && typeof content !== "string" ? undefined : bytes;
-}
-
-/**
- * Two 32-bit hashes of FNV's kind. It only has to notice an accidental edit, where Web Crypto may be missing (plain
- * http); a collision is caught by the receiver, whose fingerprint is a real digest.
- */
-function hashOf(head: string, body: Uint8Array | undefined): string {
-  let a = 0x811c9dc5;
-  let b = 0x9e3779b9;
-  const mix = (byte: number): void => {
-    a = Math.imul(a ^ byte, 0x01000193);
-    b = Math.imul(b ^ (byte + (b >>> 13)), 0x85ebca6b);
-  };
-  for (const byte of new TextEncoder().encode(head)) mix(byte);
-  for (const byte of body ?? []) mix(byte);
-  return (a >>> 0).toString(16).padStart(8, "0") + (b >>> 0).toString(16).padStart(8, "0");
 }

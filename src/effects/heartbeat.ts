@@ -41,16 +41,20 @@ export function heartbeat(
     held = undefined;
   }
 
+  async function beatOn(): Promise<void> {
+    let pauseMs = heartbeatMs;
+    try {
+      if (active.size > 0) await beat();
+    } catch {
+      letGo();
+      pauseMs = retryMs;
+    }
+    goOn(pauseMs);
+  }
+
   function schedule(ms: number): void {
     timer = setTimeout(() => {
-      if (active.size === 0) return goOn(0);
-      beat().then(
-        () => goOn(heartbeatMs),
-        () => {
-          letGo();
-          goOn(retryMs);
-        },
-      );
+      void beatOn();
     }, ms);
     timer.unref();
   }

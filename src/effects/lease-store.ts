@@ -53,11 +53,6 @@ export function leaseStore(connections: Connections<unknown>, schema: string, le
     values,
   });
   const rowsOf = async (sent: Call): Promise<readonly Row[]> => (await connections.query(sent)).rows;
-  const mine = ({ identity, attemptId }: Lease): readonly unknown[] => [...keyOf(identity), attemptId];
-
-  async function changed(sent: Promise<{ readonly count: number }>): Promise<void> {
-    if ((await sent).count === 0) throw new IdemkitError("attempt_lost");
-  }
 
   return {
     claim: async ({ identity, operationId, attemptId, fingerprint, command }) => {
@@ -82,6 +77,15 @@ export function leaseStore(connections: Connections<unknown>, schema: string, le
     release: async (lease) => void (await connections.query(call("lease-release", mine(lease)))),
     uncertain: (lease) => changed(connections.query(call("lease-uncertain", mine(lease)))),
   };
+}
+
+/** @throws IdemkitError `attempt_lost`: a compare-and-set that changed nothing */
+export async function changed(sent: Promise<{ readonly count: number }>): Promise<void> {
+  if ((await sent).count === 0) throw new IdemkitError("attempt_lost");
+}
+
+function mine({ identity, attemptId }: Lease): readonly unknown[] {
+  return [...keyOf(identity), attemptId];
 }
 
 /** Turns the finish's own failure into the error that names it. */

@@ -88,8 +88,7 @@ export function phases<Tx>(settings: PhasesSettings<Tx>): OpenPhases<Tx> {
       }
     },
     commit: async (finish) => {
-      if (final === undefined) await database.connections.query(finish);
-      else await final.commit(finish);
+      await (final === undefined ? database.connections.query(finish) : final.commit(finish));
     },
     rollback: async () => {
       await final?.rollback();

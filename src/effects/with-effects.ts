@@ -84,7 +84,7 @@ export function withEffects<Tx, C, T>(
     return execute(identity, fingerprintOf(commandOf(command)), commands.encode(command));
   }
 
-  return Object.assign(call, { operation, database: database, resume: execute });
+  return Object.assign(call, { operation, database, resume: execute });
 }
 
 function withoutLease({

@@ -1,45 +1,12 @@
 import type { Isolation } from "../core/ports.ts";
 import { IdemkitError } from "../errors.ts";
 import { checkNames } from "../internal/options.ts";
-import type { Call, Connections, PostgresDatabase, Result, Row, Session } from "./connections.ts";
+import type { Call, Connections, PostgresDatabase, Result, Session } from "./connections.ts";
 import { postgresDatabase } from "./database.ts";
 import { guardedClient } from "./guarded-client.ts";
 import type { Guard } from "./guarded-client.ts";
+import type { PgClient, PgPool, PgResult, PgStatement } from "./pg-client.ts";
 import { sqlstateOf } from "./sqlstate.ts";
-
-/** The part of a result of `pg` that is read. */
-interface PgResult {
-  readonly command: string;
-  readonly rowCount: number | null;
-  readonly rows: readonly Row[];
-}
-
-/** The part of a statement of `pg` that is written. */
-interface PgStatement {
-  readonly name?: string | undefined;
-  readonly text: string;
-  readonly values?: unknown[] | undefined;
-}
-
-/** The members of a `pg` client that are called, whichever version it is. */
-export interface PgClient {
-  query(statement: PgStatement): Promise<PgResult>;
-  release(error?: Error | boolean): void;
-  on(event: "error", listener: (error: Error) => void): unknown;
-  removeListener(event: "error", listener: (error: Error) => void): unknown;
-  /** Since pg 8.19: `I` idle, `T` in a transaction, `E` in a failed one. */
-  getTransactionStatus?(): "I" | "T" | "E" | null;
-  /** Since pg 8.22: whether statements are sent without waiting for the answers of earlier ones. */
-  readonly pipeline?: boolean;
-  /** Where there is one, the statements of a flight leave in one packet. */
-  readonly connection?: { readonly stream?: { cork?(): void; uncork?(): void } };
-}
-
-/** The members of a `pg` pool that are called. */
-export interface PgPool {
-  connect(): Promise<PgClient>;
-  readonly options?: { readonly connectionTimeoutMillis?: number | undefined };
-}
 
 /** The client type of a pool, in spite of the overloads of `Pool.connect`. */
 export type ClientOf<P> = P extends { connect: { (): Promise<infer C>; (...given: infer _A): unknown } }

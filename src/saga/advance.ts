@@ -39,10 +39,10 @@ export async function advance<Tx>(underWay: UnderWay<Tx>): Promise<string> {
     const ledger = await store.steps(saga.sagaId);
     const move = underWay.stopped.aborted
       ? { state: saga.state, tries: saga.tries, waitMs: 0 }
-      : await moveOf({ ...underWay, saga }, ledger);
+      : await moveOf(withSaga(underWay, saga), ledger);
     if (move === "asleep") return saga.state;
     if (move === undefined) {
-      saga = { ...saga, tries: 0 };
+      saga = moved(saga, { state: saga.state, tries: 0 });
       continue;
     }
     await database.connections.query(store.move(saga, move)).catch((error: unknown) => {
@@ -50,8 +50,16 @@ export async function advance<Tx>(underWay: UnderWay<Tx>): Promise<string> {
     });
     const ended = move.state !== "running" && move.state !== "compensating";
     if (ended || move.waitMs !== undefined) return move.state;
-    saga = { ...saga, state: move.state, tries: move.tries };
+    saga = moved(saga, { state: move.state, tries: move.tries });
   }
+}
+
+function withSaga<Tx>(underWay: UnderWay<Tx>, saga: LeasedSaga): UnderWay<Tx> {
+  return { ...underWay, saga };
+}
+
+function moved(saga: LeasedSaga, to: Pick<LeasedSaga, "state" | "tries">): LeasedSaga {
+  return { ...saga, ...to };
 }
 
 /** One step, and where it takes the saga; nothing where it is simply done, `asleep` where it has moved it already. */
@@ -97,7 +105,8 @@ async function tried<Tx>(
     if (isIdemkitError(error, "operation_uncertain")) {
       return { state: "uncertain", tries: 0, resumeState: saga.state };
     }
-    return again(underWay, step, next, forwardOnly, error);
+    const mayFail = next.next === "do" && next.direction === "action" && !forwardOnly;
+    return again(underWay, step, mayFail, error);
   }
 }
 
@@ -112,16 +121,14 @@ function refusal(next: Extract<Next, { next: "do" | "settle" }>, forwardOnly: bo
 function again<Tx>(
   { database, saga, runtime }: UnderWay<Tx>,
   { name, options }: SagaStep<Json, Tx>,
-  next: Extract<Next, { next: "do" | "settle" }>,
-  forwardOnly: boolean,
+  mayFail: boolean,
   error: unknown,
 ): Move {
   const policy = { ...defaultRetry, ...options.retry };
   const kind = database.classify(error);
   const charged = kind !== "retry" && kind !== "unavailable";
   const tries = saga.tries + (charged ? 1 : 0);
-  const isAction = next.next === "do" && next.direction === "action";
-  if (isAction && !forwardOnly && tries >= policy.maxTries) {
+  if (mayFail && tries >= policy.maxTries) {
     return compensation({ reason: "retries-exhausted", step: name });
   }
   const waitMs = backoffMs(Math.max(saga.tries, charged ? 0 : 3), policy, runtime.random);

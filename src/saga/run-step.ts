@@ -69,7 +69,7 @@ export async function settleStep<Tx>(
 ): Promise<void> {
   const context = contextOf(underWay, step.name, "action", ledger);
   const doing: Doing<Tx> = { underWay, name: step.name, direction: "action", context };
-  const row = rowsOf(doing, ledger)[0];
+  const [row] = rowsOf(doing, ledger);
   if (step.kind !== "effect" || row === undefined) throw new IdemkitError("operation_uncertain");
   await settleEffect(effectsSettings(doing, ledger), row, effectOf(step.options, doing));
 }

@@ -28,7 +28,7 @@ export interface SagasOptions {
    * @defaultValue 30_000
    */
   readonly leaseMs?: number;
-  /** @defaultValue 10_000 */
+  /** @defaultValue a third of `leaseMs` */
   readonly heartbeatMs?: number;
   /** @defaultValue `console` */
   readonly logger?: { error(message: string): void };
@@ -59,17 +59,13 @@ export function startSagas<Tx>(
   definitions: readonly SagaDefinition<never, Tx>[],
   options: SagasOptions = {},
 ): Running {
-  checkNames("startSagas", options, optionNames);
-  const day = 86_400_000;
-  const pollMs = checkInteger("pollMs", options.pollMs ?? 500, 10, day);
-  const concurrency = checkInteger("concurrency", options.concurrency ?? 10, 1, 1000);
-  const leaseMs = checkInteger("leaseMs", options.leaseMs ?? 30_000, 300, day);
-  const heartbeatMs = checkInteger("heartbeatMs", options.heartbeatMs ?? 10_000, 50, Math.floor(leaseMs / 3));
-  const { logger = console, onMoved } = options;
+  const { pollMs, concurrency, leaseMs, heartbeatMs, logger, onMoved } = settingsOf(options);
   const store = sagaStore(database.connections, database.schema, leaseMs);
   const beat = heartbeat(database.connections, { renewal: store.renewal, heartbeatMs });
   const byName = namedOf(definitions);
   const busy = new Set<Promise<void>>();
+  const report = (what: string, error: unknown): void =>
+    logger.error(`idemkit: ${what}: ${error instanceof Error ? error.message : String(error)}`);
 
   async function work(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -87,38 +83,33 @@ export function startSagas<Tx>(
   }
 
   async function run(saga: LeasedSaga, stopped: AbortSignal): Promise<void> {
-    const definition = byName.get(saga.name);
+    const { sagaId, name } = saga;
+    const definition = byName.get(name);
     if (definition === undefined) return;
     const lost = new AbortController();
-    const stop = beat.keep(saga.attemptId, () => lost.abort(new IdemkitError("attempt_lost")));
+    const stopBeat = beat.keep(saga.attemptId, () => lost.abort(new IdemkitError("attempt_lost")));
+    const underWay = {
+      database,
+      store,
+      definition,
+      saga,
+      signal: lost.signal,
+      stopped,
+      runtime: systemRuntime,
+    };
     try {
-      const state = await advance({
-        database,
-        store,
-        definition,
-        saga,
-        signal: lost.signal,
-        stopped,
-        runtime: systemRuntime,
-      });
-      onMoved?.({ sagaId: saga.sagaId, name: saga.name, state });
+      onMoved?.({ sagaId, name, state: await advance(underWay) });
     } catch (error) {
-      if (isIdemkitError(error, "attempt_lost")) return;
-      logger.error(
-        `idemkit: saga ${saga.name} stopped: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      if (!isIdemkitError(error, "attempt_lost")) report(`saga ${name} stopped`, error);
     } finally {
-      stop();
+      stopBeat();
     }
   }
 
   const loop = startLoop({
     everyMs: pollMs,
     work,
-    onError: (error) =>
-      logger.error(
-        `idemkit: looking for sagas failed: ${error instanceof Error ? error.message : String(error)}`,
-      ),
+    onError: (error) => report("looking for sagas failed", error),
   });
   // The steps in progress are finished, and their sagas given back.
   const stop = async (): Promise<void> => {
@@ -126,6 +117,22 @@ export function startSagas<Tx>(
     await Promise.all(busy);
   };
   return { stop, [Symbol.asyncDispose]: stop };
+}
+
+type Settings = Required<Omit<SagasOptions, "onMoved">> & Pick<SagasOptions, "onMoved">;
+
+function settingsOf(options: SagasOptions): Settings {
+  checkNames("startSagas", options, optionNames);
+  const day = 86_400_000;
+  const { logger = console, leaseMs = 30_000, heartbeatMs = Math.floor(leaseMs / 3) } = options;
+  return {
+    pollMs: checkInteger("pollMs", options.pollMs ?? 500, 10, day),
+    concurrency: checkInteger("concurrency", options.concurrency ?? 10, 1, 1000),
+    leaseMs: checkInteger("leaseMs", leaseMs, 300, day),
+    heartbeatMs: checkInteger("heartbeatMs", heartbeatMs, 50, Math.floor(leaseMs / 3)),
+    logger,
+    ...(options.onMoved === undefined ? {} : { onMoved: options.onMoved }),
+  };
 }
 
 function namedOf<Tx>(

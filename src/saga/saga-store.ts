@@ -1,5 +1,5 @@
-import { IdemkitError } from "../errors.ts";
-import type { Call, Connections, Result, Row } from "../postgres/connections.ts";
+import { changed } from "../effects/lease-store.ts";
+import type { Call, Connections, Row } from "../postgres/connections.ts";
 import { statementOf } from "../postgres/statement.ts";
 import type { StatementName } from "../postgres/statement.ts";
 import type { Direction, SagaState, StepRow } from "./plan.ts";
@@ -58,10 +58,6 @@ export function sagaStore(connections: Connections<unknown>, schema: string, lea
     values,
   });
   const mine = ({ sagaId, attemptId }: LeasedSaga): readonly unknown[] => [sagaId, attemptId, leaseSeconds];
-
-  async function changed(sent: Promise<Result>): Promise<void> {
-    if ((await sent).count === 0) throw new IdemkitError("attempt_lost");
-  }
 
   return {
     claim: async (names, atMost) => {

@@ -255,8 +255,8 @@ describe("an attempt that lost its operation", () => {
   test("can neither intend, finish nor release; the one that took over answers", async () => {
     const psp = provider();
     const other = fromPg(pool); // another process
-    const held = deferred<void>();
-    const inCall = deferred<void>();
+    const held = deferred<undefined>();
+    const inCall = deferred<undefined>();
     let runs = 0;
     const handler = async (command: Charge, once: Once): Charged => {
       runs += 1;
@@ -266,7 +266,7 @@ describe("an attempt that lost its operation", () => {
           "update idemkit.idempotency_record set lease_expires_at = now() where operation_id = $1",
           [once.operationId],
         );
-        inCall.resolve();
+        inCall.resolve(undefined);
         await held.promise;
       }
       return charging(psp)(command, once);
@@ -279,7 +279,7 @@ describe("an attempt that lost its operation", () => {
     const first = charge(given);
     await inCall.promise;
     const second = await elsewhere(given);
-    held.resolve();
+    held.resolve(undefined);
     expect(second).toMatchObject({ outcome: "executed" });
     expect(await first).toEqual({ outcome: "in-progress" });
     expect(await charge(given)).toMatchObject({ outcome: "replayed" });
@@ -312,7 +312,7 @@ describe("an attempt that lost its operation", () => {
 
   test("keeps its lease while it lives, longer than the lease", async () => {
     const other = fromPg(pool);
-    const go = deferred<void>();
+    const go = deferred<undefined>();
     const charge = withEffects(database, { operation: "charge", ...fast }, async (_command: Charge) => {
       await go.promise;
       return "done";
@@ -328,7 +328,7 @@ describe("an attempt that lost its operation", () => {
       },
       { timeoutMs: 10_000 },
     );
-    go.resolve();
+    go.resolve(undefined);
     expect(await first).toMatchObject({ outcome: "executed", value: "done" });
   });
 });

@@ -1,5 +1,3 @@
-import type { Recovered } from "idemkit";
-
 /** Money to move, and the name that both sides know it by. */
 export interface Movement {
   readonly kind: "charge" | "refund";
@@ -21,6 +19,12 @@ export interface ProviderCall {
   readonly signal: AbortSignal;
 }
 
+/** What is known of a movement whose answer was lost. */
+export type Found =
+  | { readonly recovered: "done"; readonly result: Moved }
+  | { readonly recovered: "absent" }
+  | { readonly recovered: "unknown" };
+
 /** The payment provider, as far as the service needs it. */
 export interface Provider {
   /** Whether it answers a repeated key with the first answer. */
@@ -32,5 +36,5 @@ export interface Provider {
   /** Moves money. Throws a refusal for a definitive no; after any other throw nobody knows what happened. */
   move(movement: Movement, call: ProviderCall): Promise<Moved>;
   /** Finds out what became of a key. */
-  find(kind: Movement["kind"], call: ProviderCall): Promise<Recovered<Moved>>;
+  find(kind: Movement["kind"], call: ProviderCall): Promise<Found>;
 }
