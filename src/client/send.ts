@@ -1,5 +1,6 @@
 import { backoffMs } from "../internal/backoff.ts";
 import type { BackoffSettings } from "../internal/backoff.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import type { FetchLike, PreparedRequest, ResponseLike } from "./prepared-request.ts";
 import { verdictOf } from "./verdict.ts";
 import type { Verdict } from "./verdict.ts";
@@ -59,13 +60,14 @@ async function tryOnce<R extends ResponseLike>(
   timeoutMs: number,
 ): Promise<Tried<R>> {
   signal?.throwIfAborted();
-  const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
-  const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
-    const init = { ...rest, method, headers, signal: either, ...(body === undefined ? {} : { body }) };
-    const response = await settings.fetch(url, init);
-    // Read to its end here: an answer that breaks off is no answer, and must be asked for again under the same key.
-    const verdict = verdictOf(response, await response.clone().text(), Date.now());
+    const init = { ...rest, method, headers, ...(body === undefined ? {} : { body }) };
+    const { response, text } = await withDeadline(signal, timeoutMs, async (bound) => {
+      const answer = await settings.fetch(url, { ...init, signal: bound });
+      // Read to its end here: an answer that breaks off is no answer, and must be asked for again under the same key.
+      return { response: answer, text: await answer.clone().text() };
+    });
+    const verdict = verdictOf(response, text, Date.now());
     const retryAfterMs = verdict.verdict === "again" ? verdict.retryAfterMs : 0;
     return { sent: { verdict: verdict.verdict, response }, retryAfterMs };
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Stored } from "../core/codec.ts";
 import { isRefusal } from "../core/outcome.ts";
 import { IdemkitError } from "../errors.ts";
 import { backoffMs } from "../internal/backoff.ts";
+import { withDeadline } from "../internal/deadline.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import type { Runtime } from "../internal/runtime.ts";
 
@@ -205,7 +206,7 @@ async function call<T>(performing: Performing<T>): Promise<Stored<T>> {
 type Tried<T> = { readonly result: T } | { readonly error: unknown };
 
 async function tryCall<T>(performing: Performing<T>, untilMs: number): Promise<Tried<T>> {
-  const leftMs = Math.max(1, Math.ceil(untilMs - performing.runtime.monotonicMs()));
+  const leftMs = untilMs - performing.runtime.monotonicMs();
   try {
     return { result: await bounded(performing, leftMs, (given) => performing.options.run(given)) };
   } catch (error) {
@@ -244,17 +245,12 @@ async function ask<T>(performing: Performing<T>): Promise<Recovered<T>> {
   }
 }
 
-async function bounded<T, V>(
+function bounded<T, V>(
   { key, signal }: Performing<T>,
   deadlineMs: number,
   work: (call: EffectCall) => Promise<V>,
 ): Promise<V> {
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const either = AbortSignal.any([signal, deadline]);
-  const aborted = new Promise<never>((_resolve, reject) => {
-    either.addEventListener("abort", () => reject(either.reason as Error), { once: true });
-  });
-  return Promise.race([work({ key, signal: either }), aborted]);
+  return withDeadline(signal, deadlineMs, (bound) => work({ key, signal: bound }));
 }
 
 async function end<T>({ ledger, name }: Performing<T>, result: T): Promise<Stored<T>> {

@@ -11,29 +11,18 @@ import { randomOf } from "./random.mjs";
 import { leaseMs, openWorld, providers } from "./world.mjs";
 
 const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "30" },
-    seed: { type: "string", default: "1" },
-    customers: { type: "string", default: "24" },
-  },
+  options: { seconds: { type: "string", default: "30" }, seed: { type: "string", default: "1" }, customers: { type: "string", default: "24" } },
 });
 const seconds = Number(values.seconds);
 const seed = Number(values.seed);
-if (!(seconds > 0) || !Number.isInteger(seed)) {
-  throw new Error("npm run torture:effects -- --seconds N --seed S");
-}
+if (!(seconds > 0) || !Number.isInteger(seed)) throw new Error("npm run torture:effects -- --seconds N --seed S");
 
 const random = randomOf(seed);
 const kind = providers[Math.abs(seed) % providers.length] ?? providers[0];
 if (kind === undefined) throw new Error("there is no provider");
 const faultRate = 0.25;
-const faultKinds = ["timeout-after", "timeout-before", "cut-after", "cut-before", "error", "slow", "refuse"];
-const world = await openWorld(kind, {
-  seed,
-  faultRate,
-  slowMs: 300,
-  faults: [...faultKinds, "die-before", "die-after"],
-});
+const faultKinds = ["timeout-after", "timeout-before", "cut-after", "cut-before", "error", "slow", "decline"];
+const world = await openWorld(kind, { seed, faultRate, slowMs: 300, faults: [...faultKinds, "die-before", "die-after"] });
 const database = fromPg(world.pool);
 await world.pool.query(`
   insert into public.stock (sku, on_hand, recalled) values ('teapot', 1000000, false), ('unsafe', 1000000, true)`);
@@ -59,7 +48,7 @@ async function trouble() {
     faults += 1;
     if (random.chance(0.2)) await world.provider.kill();
     // A call of a paused process may arrive at any time: only keys help against that.
-    else if (kind?.honoursKeys && random.chance(0.3)) await victim.pause(2 * leaseMs);
+    else if (kind?.honoursKeys === true && random.chance(0.3)) await victim.pause(2 * leaseMs);
     else await victim.kill();
   }
 }
@@ -90,7 +79,8 @@ const verdict = await check(world, operations);
 await world.close();
 const unanswered = operations.filter(({ status }) => status === 0 || status >= 500).length;
 const toldUncertain = operations.filter(({ code }) => code === "operation_uncertain").length;
-const mayBeUncertain = !kind.honoursKeys && !kind.lookUp;
+// Where keys are honoured the same request can always be sent again.
+const mayBeUncertain = !kind.honoursKeys;
 for (const fault of verdict.faults) console.error(fault);
 const result = {
   seed,

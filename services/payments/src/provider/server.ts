@@ -32,20 +32,10 @@ interface State {
 }
 
 /** A payment provider to test against: it keeps books of its own, and goes wrong on request. */
-export const startProvider = async ({
-  port,
-  ledgerFile,
-  switches,
-}: ProviderOptions): Promise<ProviderServer> => {
+export const startProvider = async ({ port, ledgerFile, switches }: ProviderOptions): Promise<ProviderServer> => {
   const ledger = openLedger(ledgerFile);
   const first = turned(wellBehaved, switches ?? {});
-  const state: State = {
-    ledger,
-    bank: bank(ledger),
-    webhooks: webhooks(),
-    switches: first,
-    faults: faultsOf(first),
-  };
+  const state: State = { ledger, bank: bank(ledger), webhooks: webhooks(), switches: first, faults: faultsOf(first) };
   const server = createServer((request, response) => {
     serve(state, request, response).catch(() => response.destroy());
   });
@@ -70,26 +60,21 @@ const serve = async (state: State, request: IncomingMessage, response: ServerRes
     }
     case "GET /charges/key":
     case "GET /refunds/key": {
-      lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
-      return;
+      return lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
     }
     case "GET /ledger": {
-      answer(response, 200, state.ledger.entries);
-      return;
+      return answer(response, 200, state.ledger.entries);
     }
     case "GET /switches": {
-      answer(response, 200, state.switches);
-      return;
+      return answer(response, 200, state.switches);
     }
     case "PUT /switches": {
       state.switches = turned(state.switches, await bodyOf(request));
       state.faults = faultsOf(state.switches);
-      answer(response, 200, state.switches);
-      return;
+      return answer(response, 200, state.switches);
     }
     default: {
-      answer(response, 404, { code: "not_found" });
-      return;
+      return answer(response, 404, { code: "not_found" });
     }
   }
 };
@@ -117,18 +102,16 @@ const order = async (state: State, asked: Order, response: ServerResponse): Prom
   }
   const earlier = honoursKeys ? await state.bank.earlier(asked) : undefined;
   if (earlier === "conflict") {
-    answer(response, 409, { code: "key_reused" });
-    return;
+    return answer(response, 409, { code: "key_reused" });
   }
   // A stored answer is given before anything is decided anew.
-  if (earlier === undefined && fault === "refuse") {
-    answer(response, 402, { code: "card_declined" });
-    return;
+  const isRefused = fault === "refuse" || (fault === "decline" && asked.kind === "charge");
+  if (earlier === undefined && isRefused) {
+    return answer(response, 402, { code: "card_declined" });
   }
   const entry = earlier ?? (await state.bank.book(asked, honoursKeys));
   if (entry === undefined) {
-    answer(response, 422, { code: "refund_exceeds_charge" });
-    return;
+    return answer(response, 422, { code: "refund_exceeds_charge" });
   }
   if (earlier === undefined) {
     state.webhooks.send(entry, state.switches);

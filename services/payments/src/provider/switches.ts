@@ -6,7 +6,10 @@ export type Fault =
   | "cut-before"
   | "error"
   | "slow"
+  /** Any request is refused. */
   | "refuse"
+  /** A charge is refused; a refund is not. */
+  | "decline"
   | "die-after"
   | "die-before";
 
