@@ -15,7 +15,9 @@ export async function withDeadline<T>(
   const tooLate = (): void => controller.abort(new DOMException("the deadline passed", "TimeoutError"));
   const timer = setTimeout(tooLate, Math.max(1, Math.ceil(deadlineMs)));
   const aborted = new Promise<never>((_resolve, reject) => {
-    controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
+    controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), {
+      once: true,
+    });
   });
   signal?.addEventListener("abort", abort, { once: true });
   try {

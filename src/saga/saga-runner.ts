@@ -98,7 +98,8 @@ export function startSagas<Tx>(
       runtime: systemRuntime,
     };
     try {
-      onMoved?.({ sagaId, name, state: await advance(underWay) });
+      const state = await advance(underWay);
+      onMoved?.({ sagaId, name, state });
     } catch (error) {
       if (!isIdemkitError(error, "attempt_lost")) report(`saga ${name} stopped`, error);
     } finally {

@@ -50,7 +50,11 @@ function settingsOf(kind: Kind): Record<string, string> {
 }
 
 function victim(env: Record<string, string>, kind: Kind = "honest"): Promise<Replica> {
-  return stageOf(kind).startReplica({ script, poolSize: 3, env: { ...settingsOf(kind), BACKGROUND: "off", ...env } });
+  return stageOf(kind).startReplica({
+    script,
+    poolSize: 3,
+    env: { ...settingsOf(kind), BACKGROUND: "off", ...env },
+  });
 }
 
 interface Command {
@@ -71,7 +75,11 @@ async function commandOf(operation: Operation, kind: Kind = "honest"): Promise<C
   if (operation === "confirm") return confirm;
   const confirmed = await ask(steady.url + confirm.path, confirm.call);
   expect(confirmed.status).toBe(200);
-  return { ...confirm, path: `/orders/${orderId}/refund`, call: { ...confirm.call, body: { amount: "5.00" } } };
+  return {
+    ...confirm,
+    path: `/orders/${orderId}/refund`,
+    call: { ...confirm.call, body: { amount: "5.00" } },
+  };
 }
 
 /** Charges and refunds of the order, which must be one of each kind that was asked for. */
@@ -85,7 +93,8 @@ const once = { confirm: ["charge"], refund: ["charge", "refund"] } as const;
 /** The first final answer, and three repeats that must be the same. */
 async function retried({ path, call }: Command): Promise<Answer> {
   const { final } = await persist(steady.url + path, call, { timeoutMs: soonMs, patience: 0.3 });
-  for (let again = 0; again < 3; again += 1) expect((await ask(steady.url + path, call)).text).toBe(final.text);
+  for (let again = 0; again < 3; again += 1)
+    expect((await ask(steady.url + path, call)).text).toBe(final.text);
   return final;
 }
 
@@ -111,13 +120,16 @@ describe.each(["confirm", "refund"] as const)("a %s", (operation) => {
     expect(await nothingIsLeft(command)).toBe(true);
   });
 
-  test.each(["die-before", "die-after"] as const)("is done once when the provider is killed: %s", async (next) => {
-    const command = await commandOf(operation);
-    await provider.turn({ next: [next] });
-    const [, final] = await Promise.all([provider.restart(), retried(command)]);
-    expect(final.status).toBe(200);
-    expect(await moved(command)).toEqual(once[operation]);
-  });
+  test.each(["die-before", "die-after"] as const)(
+    "is done once when the provider is killed: %s",
+    async (next) => {
+      const command = await commandOf(operation);
+      await provider.turn({ next: [next] });
+      const [, final] = await Promise.all([provider.restart(), retried(command)]);
+      expect(final.status).toBe(200);
+      expect(await moved(command)).toEqual(once[operation]);
+    },
+  );
 
   test("is finished without its client when rescuers are killed one after the other", async () => {
     const command = await commandOf(operation);
@@ -126,9 +138,19 @@ describe.each(["confirm", "refund"] as const)("a %s", (operation) => {
     const doomed = await victim({ ...leave, CRASH_POINT: "before-result" });
     await ask(doomed.url + command.path, command.call).catch(() => undefined);
     await doomed.process.exited;
-    const deaths: EffectCrashPoint[] = ["before-result", "after-result", "before-completion", "after-completion"];
+    const deaths: EffectCrashPoint[] = [
+      "before-result",
+      "after-result",
+      "before-completion",
+      "after-completion",
+    ];
     for (const point of deaths) {
-      const rescuer = await victim({ ...leave, CRASH_POINT: point, BACKGROUND: "on", BACKGROUND_EVERY_MS: "20" });
+      const rescuer = await victim({
+        ...leave,
+        CRASH_POINT: point,
+        BACKGROUND: "on",
+        BACKGROUND_EVERY_MS: "20",
+      });
       await endLease(command, rescuer);
     }
     await until(() => nothingIsLeft(command), { timeoutMs: soonMs });
@@ -157,17 +179,23 @@ function isOver(pid: number): boolean {
 }
 
 describe("where the provider can't be asked and ignores keys", () => {
-  test.each(["after-intent", "before-result"] as const)("an operation killed %s is uncertain and not run again", async (point) => {
-    const command = await commandOf("confirm", "blind");
-    const doomed = await victim({ CRASH_POINT: point }, "blind");
-    await ask(doomed.url + command.path, command.call).catch(() => undefined);
-    await doomed.process.exited;
-    const charged = point === "before-result" ? ["charge"] : [];
-    const { final } = await persist(blindSteady.url + command.path, command.call, { timeoutMs: soonMs, patience: 0.3 });
-    expect(fault(final)).toBe("409 operation_uncertain");
-    expect((await ask(blindSteady.url + command.path, command.call)).text).toBe(final.text);
-    expect(await moved(command)).toEqual(charged);
-  });
+  test.each(["after-intent", "before-result"] as const)(
+    "an operation killed %s is uncertain and not run again",
+    async (point) => {
+      const command = await commandOf("confirm", "blind");
+      const doomed = await victim({ CRASH_POINT: point }, "blind");
+      await ask(doomed.url + command.path, command.call).catch(() => undefined);
+      await doomed.process.exited;
+      const charged = point === "before-result" ? ["charge"] : [];
+      const { final } = await persist(blindSteady.url + command.path, command.call, {
+        timeoutMs: soonMs,
+        patience: 0.3,
+      });
+      expect(fault(final)).toBe("409 operation_uncertain");
+      expect((await ask(blindSteady.url + command.path, command.call)).text).toBe(final.text);
+      expect(await moved(command)).toEqual(charged);
+    },
+  );
 });
 
 describe("a process paused beyond its lease", () => {
@@ -177,25 +205,32 @@ describe("a process paused beyond its lease", () => {
     ["before-completion", "honest"],
     ["after-intent", "blind"],
     ["before-result", "blind"],
-  ] as const)("%s, with an %s provider, neither completes nor releases when it goes on", async (point, kind) => {
-    const command = await commandOf("confirm", kind);
-    const { call, path } = command;
-    const sleeper = await victim({ PAUSE_POINT: point }, kind);
-    const late = ask(sleeper.url + path, call);
-    await sleeper.process.waitForLine(/^paused$/);
-    await sleeper.process.kill("SIGSTOP");
-    const other = kind === "honest" ? steady : blindSteady;
-    const { final } = await persist(other.url + path, call, { timeoutMs: soonMs, patience: 0.3 });
-    await sleeper.process.kill("SIGCONT");
-    sleeper.process.stdin.write("go on\n");
-    const answer = await late;
-    // It has lost the operation, and says so, or gives the answer that was stored meanwhile: never one of its own.
-    expect([final.text, "409 operation_in_progress"]).toContain(answer.status === 409 ? fault(answer) : answer.text);
-    expect((await ask(other.url + path, call)).text).toBe(final.text);
-    expect(kind === "honest" ? final.status : fault(final)).toBe(kind === "honest" ? 200 : "409 operation_uncertain");
-    // Woken between intent and call it makes none: its intent is too old, and it no longer owns the operation to renew it.
-    const isCalled = kind === "honest" || point === "before-result";
-    expect(await moved(command)).toEqual(isCalled ? ["charge"] : []);
-    await sleeper.process.kill("SIGKILL");
-  });
+  ] as const)(
+    "%s, with an %s provider, neither completes nor releases when it goes on",
+    async (point, kind) => {
+      const command = await commandOf("confirm", kind);
+      const { call, path } = command;
+      const sleeper = await victim({ PAUSE_POINT: point }, kind);
+      const late = ask(sleeper.url + path, call);
+      await sleeper.process.waitForLine(/^paused$/);
+      await sleeper.process.kill("SIGSTOP");
+      const other = kind === "honest" ? steady : blindSteady;
+      const { final } = await persist(other.url + path, call, { timeoutMs: soonMs, patience: 0.3 });
+      await sleeper.process.kill("SIGCONT");
+      sleeper.process.stdin.write("go on\n");
+      const answer = await late;
+      // It has lost the operation, and says so, or gives the answer that was stored meanwhile: never one of its own.
+      expect([final.text, "409 operation_in_progress"]).toContain(
+        answer.status === 409 ? fault(answer) : answer.text,
+      );
+      expect((await ask(other.url + path, call)).text).toBe(final.text);
+      expect(kind === "honest" ? final.status : fault(final)).toBe(
+        kind === "honest" ? 200 : "409 operation_uncertain",
+      );
+      // Woken between intent and call it makes none: its intent is too old, and it no longer owns the operation to renew it.
+      const isCalled = kind === "honest" || point === "before-result";
+      expect(await moved(command)).toEqual(isCalled ? ["charge"] : []);
+      await sleeper.process.kill("SIGKILL");
+    },
+  );
 });

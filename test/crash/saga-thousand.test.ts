@@ -53,7 +53,13 @@ function dying(pool: Pool): PostgresDatabase<PoolClient> {
 
 function run(pool: Pool, saga: CheckoutSaga<PoolClient>): Running {
   const logger = { error: () => {} };
-  return startSagas(dying(pool), [saga], { pollMs: 50, leaseMs: 1500, heartbeatMs: 300, concurrency: 20, logger });
+  return startSagas(dying(pool), [saga], {
+    pollMs: 50,
+    leaseMs: 1500,
+    heartbeatMs: 300,
+    concurrency: 20,
+    logger,
+  });
 }
 
 /** An order in each row: every third holds an item that can't be sold. */
@@ -108,7 +114,15 @@ test("a thousand checkouts with a random fault at every step end committed or un
   await migratePayments(pool);
   const folder = await mkdtemp(join(tmpdir(), "payments-provider-"));
   const ledgerFile = join(folder, "ledger.jsonl");
-  const faults = ["timeout-after", "timeout-before", "cut-after", "cut-before", "error", "slow", "decline"] as const;
+  const faults = [
+    "timeout-after",
+    "timeout-before",
+    "cut-after",
+    "cut-before",
+    "error",
+    "slow",
+    "decline",
+  ] as const;
   const switches = { faultRate: 0.3, faults, slowMs: 50, seed: Math.floor(Math.random() * 1e9) };
   const psp = await startProvider({ port: 0, ledgerFile, switches });
   const provider = httpProvider({ url: new URL(psp.url), honoursKeys: true, deadlineMs: 500, graceMs: 100 });
@@ -116,7 +130,9 @@ test("a thousand checkouts with a random fault at every step end committed or un
   const database = fromPg(pool);
   const orders = await insertOrders(pool);
   const runners = [run(pool, saga), run(pool, saga)];
-  await Promise.all(orders.map((orderId) => startSaga(database, saga, { sagaId: randomUUID(), input: { orderId } })));
+  await Promise.all(
+    orders.map((orderId) => startSaga(database, saga, { sagaId: randomUUID(), input: { orderId } })),
+  );
   const ended = async (): Promise<boolean> => {
     const { committed = 0, compensated = 0, uncertain = 0 } = await statesOf(pool);
     return committed + compensated + uncertain === sagas;
@@ -130,7 +146,9 @@ test("a thousand checkouts with a random fault at every step end committed or un
   const books = openLedger(ledgerFile);
   expect(await disagreements(pool, books.entries)).toEqual([]);
   books.close();
-  const { rows } = await pool.query("select sku, reserved, 1000000 - on_hand as sold from public.stock order by sku");
+  const { rows } = await pool.query(
+    "select sku, reserved, 1000000 - on_hand as sold from public.stock order by sku",
+  );
   expect(rows).toEqual([
     { sku: "teapot", reserved: 0, sold: 2 * (states["committed"] ?? 0) },
     { sku: "unsafe", reserved: 0, sold: 0 },

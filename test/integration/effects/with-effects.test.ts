@@ -1,22 +1,13 @@
-import { randomUUID } from "node:crypto";
-
-import {
-  absent,
-  done,
-  listUnfinished,
-  refuse,
-  resolveEffect,
-  startRescuer,
-  unknown,
-  withEffects,
-} from "idemkit";
-import type { EffectOptions, OnceWithEffects, OperationWithEffects, PostgresDatabase, Stored } from "idemkit";
+import { done, listUnfinished, refuse, resolveEffect, startRescuer, unknown, withEffects } from "idemkit";
+import type { PostgresDatabase } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type { Pool, PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { createDatabase, until } from "../../support/index.ts";
 import type { TestDatabase } from "../../support/index.ts";
+import { call, charging } from "./charging.ts";
+import type { Charge, Charging } from "./charging.ts";
 import { provider } from "./provider.ts";
 import type { Provider } from "./provider.ts";
 
@@ -33,44 +24,6 @@ beforeEach(() => {
   database = fromPg(pool); // operations are named once for each database object
 });
 afterAll(() => created.drop());
-
-/** Short, but long enough for a busy machine to keep a living lease alive. */
-const fast = { leaseMs: 3000, heartbeatMs: 100 };
-interface Charge {
-  readonly amount: number;
-}
-type Once = OnceWithEffects<PoolClient>;
-type Charged = Promise<{ readonly chargeId: string }>;
-
-/** Charges through `psp`, then writes the charge in the final transaction. */
-function charging(psp: Provider, more: Partial<EffectOptions<{ chargeId: string }>> = {}) {
-  return async ({ amount }: Charge, { effect, transaction, operationId }: Once): Charged => {
-    const { chargeId } = await effect("charge", {
-      run: ({ key }) => psp.charge(key, amount),
-      recover: async ({ key }) => {
-        const found = await psp.lookUp(key);
-        return found === undefined ? absent : done(found);
-      },
-      deadlineMs: 50,
-      graceMs: 0,
-      ...more,
-    });
-    await transaction((tx) => tx.query("insert into charge values ($1, $2)", [operationId, chargeId]));
-    return { chargeId };
-  };
-}
-
-type Charging = OperationWithEffects<Charge, Stored<{ readonly chargeId: string }>>;
-const call = (key = randomUUID()) => ({ scope: "alice", key, command: { amount: 7 } });
-
-/** A promise to settle by hand; `Promise.withResolvers` is missing in Node 20. */
-function deferred<T>(): { readonly promise: Promise<T>; resolve(value: T): void } {
-  let settle: ((value: T) => void) | undefined;
-  const promise = new Promise<T>((resolve) => {
-    settle = resolve;
-  });
-  return { promise, resolve: (value) => settle?.(value) };
-}
 
 async function chargesWritten(): Promise<number> {
   const { rows } = await pool.query("select count(*)::int as n from charge");
@@ -248,87 +201,5 @@ describe("an outcome that nobody knows", () => {
     await rescuer.stop();
     expect(await charge(given)).toMatchObject({ outcome: "replayed" });
     expect(psp.total()).toBe(1);
-  });
-});
-
-describe("an attempt that lost its operation", () => {
-  test("can neither intend, finish nor release; the one that took over answers", async () => {
-    const psp = provider();
-    const other = fromPg(pool); // another process
-    const held = deferred<undefined>();
-    const inCall = deferred<undefined>();
-    let runs = 0;
-    const handler = async (command: Charge, once: Once): Charged => {
-      runs += 1;
-      if (runs === 1) {
-        // A paused process: its heartbeat stops too, as if its event loop had.
-        await pool.query(
-          "update idemkit.idempotency_record set lease_expires_at = now() where operation_id = $1",
-          [once.operationId],
-        );
-        inCall.resolve(undefined);
-        await held.promise;
-      }
-      return charging(psp)(command, once);
-    };
-    const slow = { leaseMs: 60_000, heartbeatMs: 20_000 };
-    const charge = withEffects(database, { operation: "charge", ...slow }, handler);
-    const elsewhere = withEffects(other, { operation: "charge", ...slow }, handler);
-    const given = call();
-    const before = await chargesWritten();
-    const first = charge(given);
-    await inCall.promise;
-    const second = await elsewhere(given);
-    held.resolve(undefined);
-    expect(second).toMatchObject({ outcome: "executed" });
-    expect(await first).toEqual({ outcome: "in-progress" });
-    expect(await charge(given)).toMatchObject({ outcome: "replayed" });
-    expect(psp.total()).toBe(1);
-    expect(await chargesWritten()).toBe(before + 1);
-  });
-
-  test("is told by its signal when the heartbeat finds it out", async () => {
-    const other = fromPg(pool);
-    const aborted = deferred<unknown>();
-    let runs = 0;
-    const handler = async (_command: Charge, { signal, operationId }: Once): Promise<string> => {
-      runs += 1;
-      if (runs > 1) return "taken over";
-      const end =
-        "update idemkit.idempotency_record set lease_expires_at = '-infinity', attempt_id = gen_random_uuid()";
-      await pool.query(`${end} where operation_id = $1`, [operationId]);
-      signal.addEventListener("abort", () => aborted.resolve(signal.reason));
-      return new Promise<string>(() => {});
-    };
-    const charge = withEffects(database, { operation: "charge", ...fast }, handler);
-    const elsewhere = withEffects(other, { operation: "charge", ...fast }, handler);
-    const given = call();
-    const first = charge(given);
-    await until(() => runs === 1, { timeoutMs: 5000 });
-    expect(await aborted.promise).toMatchObject({ code: "attempt_lost" });
-    expect(await first).toEqual({ outcome: "in-progress" });
-    expect(await elsewhere(given)).toMatchObject({ outcome: "executed", value: "taken over" });
-  });
-
-  test("keeps its lease while it lives, longer than the lease", async () => {
-    const other = fromPg(pool);
-    const go = deferred<undefined>();
-    const charge = withEffects(database, { operation: "charge", ...fast }, async (_command: Charge) => {
-      await go.promise;
-      return "done";
-    });
-    const elsewhere = withEffects(other, { operation: "charge", ...fast }, () => "stolen");
-    const given = call();
-    const first = charge(given);
-    const lived = performance.now() + 1.5 * fast.leaseMs;
-    await until(
-      async () => {
-        expect(await elsewhere(given)).toEqual({ outcome: "in-progress" });
-        return performance.now() > lived;
-      },
-      { timeoutMs: 10_000 },
-    );
-    go.resolve(undefined);
-    expect(await first).toMatchObject({ outcome: "executed", value: "done" });
   });
 });

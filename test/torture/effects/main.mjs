@@ -11,18 +11,28 @@ import { randomOf } from "./random.mjs";
 import { leaseMs, openWorld, providers } from "./world.mjs";
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "30" }, seed: { type: "string", default: "1" }, customers: { type: "string", default: "24" } },
+  options: {
+    seconds: { type: "string", default: "30" },
+    seed: { type: "string", default: "1" },
+    customers: { type: "string", default: "24" },
+  },
 });
 const seconds = Number(values.seconds);
 const seed = Number(values.seed);
-if (!(seconds > 0) || !Number.isInteger(seed)) throw new Error("npm run torture:effects -- --seconds N --seed S");
+if (!(seconds > 0) || !Number.isInteger(seed))
+  throw new Error("npm run torture:effects -- --seconds N --seed S");
 
 const random = randomOf(seed);
 const kind = providers[Math.abs(seed) % providers.length] ?? providers[0];
 if (kind === undefined) throw new Error("there is no provider");
 const faultRate = 0.25;
 const faultKinds = ["timeout-after", "timeout-before", "cut-after", "cut-before", "error", "slow", "decline"];
-const world = await openWorld(kind, { seed, faultRate, slowMs: 300, faults: [...faultKinds, "die-before", "die-after"] });
+const world = await openWorld(kind, {
+  seed,
+  faultRate,
+  slowMs: 300,
+  faults: [...faultKinds, "die-before", "die-after"],
+});
 const database = fromPg(world.pool);
 await world.pool.query(`
   insert into public.stock (sku, on_hand, recalled) values ('teapot', 1000000, false), ('unsafe', 1000000, true)`);

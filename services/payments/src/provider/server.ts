@@ -32,10 +32,20 @@ interface State {
 }
 
 /** A payment provider to test against: it keeps books of its own, and goes wrong on request. */
-export const startProvider = async ({ port, ledgerFile, switches }: ProviderOptions): Promise<ProviderServer> => {
+export const startProvider = async ({
+  port,
+  ledgerFile,
+  switches,
+}: ProviderOptions): Promise<ProviderServer> => {
   const ledger = openLedger(ledgerFile);
   const first = turned(wellBehaved, switches ?? {});
-  const state: State = { ledger, bank: bank(ledger), webhooks: webhooks(), switches: first, faults: faultsOf(first) };
+  const state: State = {
+    ledger,
+    bank: bank(ledger),
+    webhooks: webhooks(),
+    switches: first,
+    faults: faultsOf(first),
+  };
   const server = createServer((request, response) => {
     serve(state, request, response).catch(() => response.destroy());
   });
