@@ -7,6 +7,7 @@ import { inProcessOf } from "./in-process.ts";
 import type { InProcess, SharedClaim } from "./in-process.ts";
 import type { Attempt, AttemptSettings, Claim } from "./ports.ts";
 import { waiter } from "./waiter.ts";
+import type { Waiter } from "./waiter.ts";
 
 /**
  * Executes an operation once: claims it, runs the handler, finishes; or answers what is known of it already.
@@ -20,11 +21,12 @@ export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
   checkIdentity(execution.identity);
   const known = inProcessOf(execution.database);
   const identity = identityText(execution.identity);
-  const waits = waiter(execution, known, identity);
+  let waits: Waiter | undefined; // its time starts when it is first needed, which is hardly ever
   for (;;) {
     const running = known.running.get(identity);
     if (running !== undefined) {
       if (!sameFingerprint(running.fingerprint, execution.fingerprint)) return { outcome: "mismatch" };
+      waits ??= waiter(execution, known, identity);
       if (!(await waits.until(running.settled))) return { outcome: "in-progress" };
       continue;
     }
@@ -32,7 +34,9 @@ export async function execute<Tx>(execution: Execution<Tx>): Promise<Executed> {
     const claim = await (shared ?? lead(execution, known, identity));
     if (claim.claim === "found") return settle(claim.record, execution.fingerprint);
     if (claim.claim === "own") return claim.ended;
-    if (claim.claim === "locked" && !(await waits.poll())) return { outcome: "in-progress" };
+    if (claim.claim !== "locked") continue;
+    waits ??= waiter(execution, known, identity);
+    if (!(await waits.poll())) return { outcome: "in-progress" };
   }
 }
 
