@@ -7,6 +7,7 @@ import { inProcessOf } from "./in-process.ts";
 import type { InProcess, Running, SharedClaim } from "./in-process.ts";
 import type { Attempt, AttemptSettings, Claimed, Unclaimed } from "./ports.ts";
 import { waiter } from "./waiter.ts";
+import type { Waiter } from "./waiter.ts";
 
 /**
  * Executes an operation of the atomic mode once.
@@ -33,11 +34,12 @@ export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>):
   checkIdentity(call.identity);
   const known = inProcessOf(call.database);
   const identity = identityText(call.identity);
-  const waits = waiter(call, known, identity);
+  let waits: Waiter | undefined; // its time starts when it is first needed, which is hardly ever
   for (;;) {
     const running = known.running.get(identity);
     if (running !== undefined) {
       if (!sameFingerprint(running.fingerprint, call.fingerprint)) return { outcome: "mismatch" };
+      waits ??= waiter(call, known, identity);
       if (!(await waits.until(running.settled))) return { outcome: "in-progress" };
       continue;
     }
@@ -47,6 +49,7 @@ export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>):
     if (claim.claim === "claimed") continue;
     const told = answerTo(claim, call.fingerprint);
     if (told !== undefined) return told;
+    waits ??= waiter(call, known, identity);
     if (!(await waits.poll())) return { outcome: "in-progress" };
   }
 }

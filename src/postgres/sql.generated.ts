@@ -648,13 +648,16 @@ export const migrations: readonly { number: number; name: string; breaking: bool
   { number: 1, name: "idempotency-record", breaking: true, sql: `-- breaking
 -- The record of a finished command: logged, since an unlogged table forgets every key in a crash.
 -- Collation "C": keys are compared as bytes, alike on every server and faster than by a locale.
+-- An enum and not a check: a check's expression is read and prepared again for every row that is inserted.
+create type :"schema".disposition as enum ('keep', 'refuse');
+
 create table :"schema".idempotency_record (
   scope        text collate "C" not null,
   operation    text collate "C" not null,
   key          text collate "C" not null,
   operation_id uuid not null,
   fingerprint  bytea not null,
-  disposition  text collate "C" not null check (disposition in ('keep', 'refuse')),
+  disposition  :"schema".disposition not null,
   status       smallint check (status between 200 and 999),
   headers      json not null,
   body         bytea not null,

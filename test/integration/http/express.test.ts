@@ -116,6 +116,14 @@ describe.each([
     expect((await post("returns-res", newKey("express"))).status).toBe(201);
   });
 
+  test("answers for an error handler that does not", async () => {
+    const key = newKey("express");
+    const answer = await post("error-handler-hangs", key);
+    expect([answer.status, answer.json()["code"]]).toEqual([503, "handler_timed_out"]);
+    expect(await service.payments(key)).toBe(0);
+    expect(await service.recordOf(key)).toBeUndefined();
+  });
+
   test("names the parser that a body needs, and takes an empty object for what it is", async () => {
     const text = await post("unread", newKey("express"), {
       body: "x",

@@ -70,6 +70,13 @@ describe("Fastify", () => {
     expect((await service.recordOf(key))?.["disposition"]).toBe("refuse");
   });
 
+  test("runs again when what is sent is a serialization failure", async () => {
+    const { key, first, second } = await twice("sends-conflict");
+    expect(first.json()).toEqual({ conflicts: 2 });
+    expect(second.text).toBe(first.text);
+    expect(await service.payments(key)).toBe(1);
+  });
+
   test("hands an error after sending to the error handler, and drops what was sent", async () => {
     const { key, first } = await twice("throws-after-sending");
     expect(first.status).toBe(422);

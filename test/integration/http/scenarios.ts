@@ -105,6 +105,15 @@ export function scenarios(on: Stage): Record<string, Route> {
         yield "last";
       });
     },
+    "waits-then-streams": async (io, once) => {
+      await pay(once, "waits-then-streams");
+      on.barrier.arrive();
+      await on.barrier.open;
+      return io.stream(200, "text/plain", async function* later() {
+        yield "first ";
+        yield "last";
+      });
+    },
     refuses: async (_io, once) => {
       await pay(once, "refuses");
       throw new HttpError(422, `refused ${once.operationId}`);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 
 import type express from "express";
-import type { Express } from "express";
+import type { ErrorRequestHandler, Express } from "express";
 import session from "express-session";
 import type { PostgresDatabase } from "idemkit";
 import { idempotency, requireIdempotencyKey } from "idemkit/express";
@@ -168,5 +168,14 @@ export function trapApp({ make, database, folder, finished, late }: Traps): Expr
     "/keyed",
     requireIdempotencyKey(async (_req, res, { key }) => res.json({ key })),
   );
+  api.post(
+    "/error-handler-hangs",
+    idempotent({ operation: "error-handler-hangs", handlerTimeoutMs: 100 }, async (_req, _res, once) => {
+      await pay(once, "error-handler-hangs");
+      throw new HttpError(422, "never rendered");
+    }),
+  );
+  const hangs: ErrorRequestHandler = (_error, _req, _res, _next) => {};
+  api.use("/error-handler-hangs", hangs);
   return api;
 }

@@ -60,6 +60,16 @@ export async function trapRoutes(
       return reply.send(new HttpError(422, "sent"));
     }),
   );
+  let conflicts = 0;
+  app.post(
+    "/sends-conflict",
+    idempotent({ operation: "sends-conflict" }, async (_request, reply, once) => {
+      await pay(once, "sends-conflict");
+      conflicts += 1;
+      if (conflicts > 1) return { conflicts };
+      return once.tx.query("select serialization_failure()").catch((error: unknown) => reply.send(error));
+    }),
+  );
   app.post(
     "/callback-error",
     idempotent({ operation: "callback-error" }, (_request, reply, once) => {
