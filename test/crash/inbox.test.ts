@@ -64,6 +64,24 @@ test("a consumer killed in a handler leaves nothing: the redelivery is executed"
   expect(await bench.effects()).toEqual(["a", "b"]);
 });
 
+const points = ["before-claim", "after-claim", "before-finish", "before-commit", "after-commit"] as const;
+
+test.each(points)(
+  "a consumer killed at %s: after the redelivery each event has taken effect once",
+  async (point) => {
+    const events = [sent("a"), sent("b", 2)];
+    await using first = consumer({ CRASH_AT: point });
+    deliver(first, ...events);
+    expect(await first.exited).toMatchObject({ signal: "SIGKILL" });
+    expect(await bench.effects()).toEqual(point === "after-commit" ? ["a", "b"] : []);
+    await using second = consumer();
+    deliver(second, ...events);
+    const outcome = point === "after-commit" ? "duplicate" : "executed";
+    expect((await second.waitForLine(/^ack (.*)/))[1]).toBe(JSON.stringify([outcome, outcome]));
+    expect(await bench.effects()).toEqual(["a", "b"]);
+  },
+);
+
 test("a consumer killed while it applies what waited behind a gap: the redelivery of the filler goes on with it", async () => {
   const [one, two, three] = [sent("a"), sent("b", 2), sent("c", 3)];
   await using first = consumer({ DIE_IN_HANDLER: "c" });
