@@ -43,6 +43,7 @@ export type {
   ParkedKeyName,
   ProcessOptions,
   ReleasedKey,
+  ReleaseOptions as InboxReleaseOptions,
 } from "./inbox/inbox.ts";
 export type { InboxOptions, InboxSettings, RetryOptions } from "./inbox/settings.ts";
 export type { EventContext, EventHandler, EventHandlers, ReceivedEvent } from "./inbox/handler.ts";

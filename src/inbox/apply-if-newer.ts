@@ -44,7 +44,7 @@ export async function applyIfNewer(tx: object, options: NewerOptions, apply: () 
   current.verdict = verdict;
   if (verdict === "stale") return "stale";
   if (verdict === "gap") {
-    current.behind = name;
+    current.behind = { aggregate: name, version };
     await session.run(saveVersions(inbox, new Map([[name, { ...row, held: true }]])));
     return "held";
   }

@@ -13,6 +13,8 @@ export interface Claimed {
   readonly recorded: Set<string>;
   /** Which of the events' keys are parked; see {@link keyText}. */
   readonly parked: ReadonlySet<string>;
+  /** Aggregates of the events' keys with events that wait behind a gap. */
+  readonly gaps: readonly string[];
   /** Records of ids older than this are gone. */
   readonly expiredBeforeMs: number;
   /** The database's clock. */
@@ -100,6 +102,7 @@ function claimedOf(row: Row): Claimed {
   return {
     recorded: new Set((row["recorded"] as string | null)?.split(",")),
     parked: new Set(topics.map((topic, i) => keyText(topic, keys[i] ?? ""))),
+    gaps: row["gaps"] as readonly string[],
     expiredBeforeMs: Number(row["expired_before_ms"]),
     nowMs: Number(row["now_ms"]),
   };

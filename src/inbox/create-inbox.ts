@@ -49,7 +49,10 @@ export function createInbox<Tx>(options: InboxOptions<Tx>, handlers: EventHandle
     deadLetter: async (event, reason, { signal } = {}) => buried(inbox, event, reason, signal),
     replayDeadLetter: async (eventId, { signal } = {}) =>
       replayDeadLetter(inbox, recordedEventId(eventId), { signal }),
-    releaseParkedKey: async (name, { signal } = {}) => releaseParkedKey(inbox, name, { signal }),
+    releaseParkedKey: async (name, release = {}) => {
+      checkNames("releaseParkedKey", release, ["signal", "acceptGaps"]);
+      return releaseParkedKey(inbox, name, release);
+    },
   };
 }
 

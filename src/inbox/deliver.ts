@@ -15,7 +15,10 @@ import type { Unit } from "./unit.ts";
 export interface Delivered {
   /** One for each event, in order. */
   readonly outcomes: readonly EventOutcome[];
-  /** Aggregates that may have events to apply now that waited behind a gap. */
+  /**
+   * Aggregates that may have events to apply now that waited behind a gap: one was filled, or a duplicate tells that
+   * whoever filled it may not have come to applying them.
+   */
   readonly filled: ReadonlySet<string>;
 }
 
@@ -37,7 +40,7 @@ export async function deliver<Tx>(
   const { session, claimed } = await openClaim(inbox, events);
   if (claimed.recorded.size === 0) {
     await session.rollback();
-    return { outcomes: events.map(() => "duplicate"), filled: new Set() };
+    return { outcomes: events.map(() => "duplicate"), filled: new Set(claimed.gaps) };
   }
   const routes = events.map((event) => routeOf(inbox, claimed, event));
   return inUnit(inbox, session, signal, async (unit) => {
@@ -51,7 +54,8 @@ export async function deliver<Tx>(
     }
     if (attempt > 1) unit.later(...events.map(({ id }) => consumerCall(inbox, "inbox-attempt-delete", id)));
     await unit.commit();
-    return { outcomes, filled: unit.filled };
+    const suspects = outcomes.includes("duplicate") ? claimed.gaps : [];
+    return { outcomes, filled: new Set([...unit.filled, ...suspects]) };
   });
 }
 

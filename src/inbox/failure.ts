@@ -45,10 +45,15 @@ export function failureOf(
   }
   const known = classify(error);
   if (known === "retry") return new DeliveryError("conflict", error, event);
-  const away = broken || known === "unavailable" || serverIsUnwell(error) || isInfrastructure(error);
+  const waited = event === undefined && sqlstateOf(error) === queryCanceled;
+  const away =
+    broken || known === "unavailable" || waited || serverIsUnwell(error) || isInfrastructure(error);
   if (away) return new DeliveryError("unavailable", error, event);
   return event === undefined ? error : new DeliveryError("handler", error, event);
 }
+
+/** A `statement_timeout` of the session: before any handler has run it cut a wait of the inbox's own short. */
+const queryCanceled = "57014";
 
 /**
  * Faults of the server that no event is to blame for: out of disk, memory or connections (53), a file it can't read (58),

@@ -1,5 +1,7 @@
+import type { Result, Session } from "../postgres/connections.ts";
 import { openStored, opened } from "./claim.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
+import type { ParkedKeyName } from "./inbox.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
 import { parkKeyCalls } from "./park-key.ts";
@@ -15,40 +17,72 @@ import type { VersionPolicy } from "./versions.ts";
 /**
  * Applies the events that waited behind a gap of these aggregates, in the order of their versions, each in a
  * transaction of its own: one that fails must not undo the event that filled the gap.
+ * @returns how many were applied, or found stale
  */
 export async function fillGaps<Tx>(
   inbox: Internals<Tx>,
   aggregates: ReadonlySet<string>,
   persistence: Persistence,
-): Promise<void> {
+): Promise<number> {
+  let applied = 0;
   for (const aggregate of aggregates) {
-    for (let found = true; found;) {
-      const step = (attempt: number): Promise<boolean> =>
-        applyNext(inbox, aggregate, attempt, persistence.signal);
-      found = await withTries(inbox, {
-        ...persistence,
-        step,
-        giveUp: (...failed) => poisoned(inbox, ...failed),
-      });
-    }
+    while (await filledOne(inbox, aggregate, persistence)) applied += 1;
+  }
+  return applied;
+}
+
+function filledOne<Tx>(inbox: Internals<Tx>, aggregate: string, persistence: Persistence): Promise<boolean> {
+  return withTries<Tx, boolean>(inbox, {
+    ...persistence,
+    step: (attempt) => applyNext(inbox, aggregate, attempt, persistence.signal),
+    giveUp: (...failed) => poisoned(inbox, ...failed),
+  });
+}
+
+/** Gives the missing versions of a key up, and applies what waits for them. */
+export async function acceptGaps<Tx>(
+  inbox: Internals<Tx>,
+  { topic, key }: ParkedKeyName,
+  persistence: Persistence,
+): Promise<number> {
+  const find = consumerCall(inbox, "inbox-held-find", topic, key);
+  const query = (): Promise<Result> => opened(inbox, inbox.database.connections.query(find));
+  for (let applied = 0; ;) {
+    const { rows } = await persistently(inbox, query, persistence);
+    const aggregates = new Set(rows.map(({ aggregate }) => aggregate as string));
+    for (const each of aggregates) await persistently(inbox, () => skipTo(inbox, each), persistence);
+    const now = await fillGaps(inbox, aggregates, persistence);
+    if (now === 0) return applied;
+    applied += now;
   }
 }
 
-/** Aggregates of these events' keys with events behind a gap. */
-export async function suspectsOf<Tx>(
+/** Takes the version before the lowest one that waits for applied. */
+async function skipTo<Tx>(inbox: Internals<Tx>, aggregate: string): Promise<void> {
+  const session = await openStored(inbox);
+  await inUnit(inbox, session, undefined, async (unit) => {
+    const row = (await lockVersions(inbox, session, [aggregate])).get(aggregate);
+    const next = await nextBehind(inbox, session, aggregate);
+    const version = (next?.version ?? 0) - 1;
+    const moves = next !== undefined && row !== undefined && version > (row.version ?? -1);
+    if (moves) unit.later(saveVersions(inbox, new Map([[aggregate, { ...row, version }]])));
+    await unit.commit();
+  });
+}
+
+interface Waiting {
+  readonly event: Incoming;
+  readonly version: number;
+}
+
+async function nextBehind<Tx>(
   inbox: Internals<Tx>,
-  events: readonly Incoming[],
-  persistence: Persistence,
-): Promise<ReadonlySet<string>> {
-  const versioned = events.filter(({ message }) => message.aggregateVersion !== undefined);
-  if (versioned.length === 0) return new Set();
-  const topics = versioned.map(({ message }) => message.topic);
-  const keys = versioned.map(({ message }) => message.key);
-  const call = consumerCall(inbox, "inbox-held-find", topics, keys);
-  const query = (): Promise<{ readonly rows: readonly Readonly<Record<string, unknown>>[] }> =>
-    opened(inbox, inbox.database.connections.query(call));
-  const { rows } = await persistently(inbox, query, persistence);
-  return new Set(rows.map(({ aggregate }) => aggregate as string));
+  session: Session<Tx>,
+  aggregate: string,
+): Promise<Waiting | undefined> {
+  const { rows } = await session.run(consumerCall(inbox, "inbox-held-next", aggregate));
+  const [row] = rows;
+  return row === undefined ? undefined : { event: storedEvent(row), version: Number(row["waiting_version"]) };
 }
 
 /** @returns whether there may be another to apply */
@@ -61,22 +95,17 @@ async function applyNext<Tx>(
   const session = await openStored(inbox);
   return inUnit(inbox, session, signal, async (unit) => {
     const row = (await lockVersions(inbox, session, [aggregate])).get(aggregate);
-    const { rows } = await session.run(consumerCall(inbox, "inbox-held-next", aggregate));
-    const next = rows[0] === undefined ? undefined : storedEvent(rows[0]);
+    const next = await nextBehind(inbox, session, aggregate);
     if (next === undefined) {
       const rest = new Map(row?.held === true ? [[aggregate, { ...row, held: false }]] : []);
       if (rest.size > 0) unit.later(saveVersions(inbox, rest));
       await unit.commit();
       return false;
     }
-    const { aggregateVersion = 0 } = next.message;
-    const verdict = row === undefined ? "gap" : judge(aggregateVersion, row, policyOf(inbox, aggregate));
-    if (verdict === "gap") {
-      await session.rollback();
-      return false;
-    }
-    await apply(inbox, unit, next, { attempt, stale: verdict === "stale" });
-    return true;
+    const verdict = row === undefined ? "gap" : judge(next.version, row, policyOf(inbox, aggregate));
+    if (verdict !== "gap") return apply(inbox, unit, next.event, { attempt, stale: verdict === "stale" });
+    await session.rollback();
+    return false;
   });
 }
 
@@ -91,12 +120,14 @@ async function apply<Tx>(
   unit: Unit<Tx>,
   event: Incoming,
   { attempt, stale }: { readonly attempt: number; readonly stale: boolean },
-): Promise<void> {
+): Promise<boolean> {
   await unit.prepare([event]);
   const outcome = stale ? "stale" : await unit.apply(event, attempt);
   if (outcome !== "parked") unit.later(consumerCall(inbox, "inbox-parked-delete", event.id));
   if (attempt > 1) unit.later(consumerCall(inbox, "inbox-attempt-delete", event.id));
   await unit.commit();
+  // Held again by its handler, which counts otherwise than we do: the next event of the aggregate tries it again.
+  return outcome !== "parked";
 }
 
 /** An event from behind a gap whose tries are used up: those behind it go on waiting for its version. */

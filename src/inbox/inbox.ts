@@ -16,6 +16,16 @@ export interface BatchOptions extends ProcessOptions {
   readonly onOutcome?: (outcome: EventOutcome, index: number) => void;
 }
 
+/** Settings of a release. */
+export interface ReleaseOptions extends ProcessOptions {
+  /**
+   * Gives the missing versions up that events of the key wait for, and applies what waits. A missing one that comes after
+   * all is stale then.
+   * @defaultValue false
+   */
+  readonly acceptGaps?: boolean;
+}
+
 /** Why an event is put away without its handler. */
 export interface DeadLetterReason {
   /** A short code, such as `malformed`. */
@@ -60,7 +70,7 @@ export interface Inbox {
   /** Runs the handler on a dead letter again; `undefined` where there is none of this id. */
   replayDeadLetter(eventId: string, options?: ProcessOptions): Promise<EventOutcome | undefined>;
   /** Applies the events of a parked key in order and opens the key again, unless one of them fails again. */
-  releaseParkedKey(key: ParkedKeyName, options?: ProcessOptions): Promise<ReleasedKey>;
+  releaseParkedKey(key: ParkedKeyName, options?: ReleaseOptions): Promise<ReleasedKey>;
 }
 
 /** A key of a topic. */

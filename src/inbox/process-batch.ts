@@ -1,6 +1,6 @@
 import { deliver } from "./deliver.ts";
 import { DeliveryError } from "./failure.ts";
-import { fillGaps, suspectsOf } from "./fill-gaps.ts";
+import { fillGaps } from "./fill-gaps.ts";
 import type { Internals } from "./internals.ts";
 import { keyText } from "./claim.ts";
 import type { EventOutcome } from "./outcome.ts";
@@ -36,9 +36,7 @@ async function together<Tx>(
   try {
     const step = (): ReturnType<typeof deliver> => deliver(inbox, { events, attempt: 1, signal });
     const { outcomes, filled } = await persistently(inbox, step, { signal, maxConflicts });
-    const duplicates = events.filter((_, index) => outcomes[index] === "duplicate");
-    const suspects = await suspectsOf(inbox, duplicates, { signal });
-    await fillGaps(inbox, new Set([...filled, ...suspects]), { signal });
+    await fillGaps(inbox, filled, { signal });
     outcomes.forEach(onOutcome);
     return outcomes;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { deadLetterCalls } from "./dead-letter-calls.ts";
 import { deliver, putAway } from "./deliver.ts";
-import { fillGaps, suspectsOf } from "./fill-gaps.ts";
+import { fillGaps } from "./fill-gaps.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
 import type { EventOutcome } from "./outcome.ts";
@@ -27,8 +27,7 @@ export async function processOne<Tx>(
       filled: none,
     }),
   });
-  const suspects = outcome === "duplicate" ? await suspectsOf(inbox, [event], persistence) : filled;
-  await fillGaps(inbox, suspects, persistence);
+  await fillGaps(inbox, filled, persistence);
   return outcome;
 }
 

@@ -1,8 +1,8 @@
 import { openStored, opened } from "./claim.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
-import { fillGaps } from "./fill-gaps.ts";
+import { acceptGaps, fillGaps } from "./fill-gaps.ts";
 import { errorText } from "./failure.ts";
-import type { ParkedKeyName, ReleasedKey } from "./inbox.ts";
+import type { ParkedKeyName, ReleasedKey, ReleaseOptions } from "./inbox.ts";
 import { consumerCall } from "./internals.ts";
 import type { Internals } from "./internals.ts";
 import type { EventOutcome } from "./outcome.ts";
@@ -82,7 +82,7 @@ async function failedAgain<Tx>(
 export async function releaseParkedKey<Tx>(
   inbox: Internals<Tx>,
   name: ParkedKeyName,
-  { signal }: Persistence,
+  { signal, acceptGaps: accepting = false }: ReleaseOptions,
 ): Promise<ReleasedKey> {
   let applied = 0;
   for (;;) {
@@ -95,6 +95,7 @@ export async function releaseParkedKey<Tx>(
     if (released.next !== "applied") break;
     applied += 1;
   }
+  if (accepting) applied += await acceptGaps(inbox, name, { signal });
   const { topic, key } = name;
   const count = (): ReturnType<typeof inbox.database.connections.query> =>
     opened(inbox, inbox.database.connections.query(consumerCall(inbox, "inbox-parked-count", topic, key)));

@@ -30,8 +30,8 @@ export interface CurrentEvent {
   readonly event: Incoming;
   /** The verdict on it, as far as the handler asked. */
   verdict?: VersionVerdict;
-  /** The aggregate behind whose gap it waits. */
-  behind?: string;
+  /** The gap that it waits behind. */
+  behind?: Gap;
 }
 
 /** What `applyIfNewer` finds behind a handler's `tx`. */
@@ -82,8 +82,8 @@ function unitOn<Tx>(state: UnitState<Tx>, { begin, handled, close, signal }: Wat
   const calls: Call[] = [];
   const guard = versionGuard(inbox, session);
 
-  function hold(event: Incoming, aggregate: string): "parked" {
-    calls.push(parkEventCall(inbox, event, { reason: "gap", aggregate }));
+  function hold(event: Incoming, behind: Gap): "parked" {
+    calls.push(parkEventCall(inbox, event, { reason: "gap", behind }));
     return "parked";
   }
 
@@ -92,7 +92,7 @@ function unitOn<Tx>(state: UnitState<Tx>, { begin, handled, close, signal }: Wat
     state.current = current;
     const guarded = guard.judge(event.message);
     if (guarded?.verdict === "stale") return "stale";
-    if (guarded?.verdict === "gap") return hold(event, guarded.aggregate);
+    if (guarded?.verdict === "gap") return hold(event, guarded);
     const handler = handlerOf(inbox, event.message.type);
     if (handler !== undefined) {
       begin();
@@ -129,15 +129,22 @@ export function handlerOf<Tx>({ handlers }: Internals<Tx>, type: string): EventH
   return Object.hasOwn(handlers, type) ? handlers[type] : handlers["*"];
 }
 
+/** A gap: the version that has to wait, and of what. */
+export interface Gap {
+  readonly aggregate: string;
+  readonly version: number;
+}
+
 /** Why an event is parked. */
 export interface Parking {
   readonly reason: "poison" | "follower" | "gap";
   readonly error?: string;
-  readonly aggregate?: string;
+  readonly behind?: Gap;
 }
 
 /** Stores an event to be applied later. */
 export function parkEventCall<Tx>(inbox: Internals<Tx>, event: Incoming, parking: Parking): Call {
-  const { reason, error = null, aggregate = null } = parking;
-  return consumerCall(inbox, "inbox-park-event", ...columnsOf(event), reason, error, aggregate);
+  const { reason, error = null, behind } = parking;
+  const gap = [behind?.aggregate ?? null, behind?.version ?? null];
+  return consumerCall(inbox, "inbox-park-event", ...columnsOf(event), reason, error, ...gap);
 }

@@ -8,6 +8,7 @@ import type { AppliedVersion, VersionVerdict } from "./versions.ts";
 /** What the inbox's own guard says of an event. */
 export interface Guarded {
   readonly aggregate: string;
+  readonly version: number;
   readonly verdict: VersionVerdict;
   /** Takes the event's version as applied; tells whether events wait behind a gap of the aggregate. */
   advance(): boolean;
@@ -46,7 +47,7 @@ export function versionGuard<Tx>(inbox: Internals<Tx>, session: Session<Tx>): Ve
         row.version = version;
         return row.held;
       };
-      return { aggregate, verdict, advance };
+      return { aggregate, version, verdict, advance };
     },
     calls: () => (changed.size === 0 ? [] : [saveVersions(inbox, changed)]),
   };

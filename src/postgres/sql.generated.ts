@@ -198,14 +198,20 @@ returning attempts`,
   select e.event_id, $1 from bounds, unnest(string_to_array($2, ',')::uuid[]) as e (event_id) order by e.event_id
   on conflict do nothing
   returning event_id
+), keys as materialized (
+  select k ->> 0 as topic, k ->> 1 as key from json_array_elements($5::json) as k
 ), parked as materialized (
   select p.topic, p.key from :"schema".parked_key as p
-  where p.consumer_name = $1 and (p.topic, p.key) in (select k ->> 0, k ->> 1 from json_array_elements($5::json) as k)
+  where p.consumer_name = $1 and (p.topic, p.key) in (select topic, key from keys)
   for share
 )
 select (select string_agg(event_id::text, ',') from recorded) as recorded,
        array(select topic from parked) as parked_topics,
        array(select key from parked) as parked_keys,
+       array(
+         select distinct g.aggregate from :"schema".parked_event as g
+         where g.consumer_name = $1 and g.reason = 'gap' and (g.topic, g.key) in (select topic, key from keys)
+       ) as gaps,
        extract(epoch from h.expired_before)::float8 * 1000 as expired_before_ms,
        extract(epoch from clock_timestamp())::float8 * 1000 as now_ms
 from :"schema".processed_event_horizon as h`,
@@ -229,25 +235,27 @@ on conflict (consumer_name, event_id) do update set
   error    = excluded.error,
   attempts = x.attempts + excluded.attempts`,
   "inbox-held-find": `select distinct aggregate from :"schema".parked_event
-where consumer_name = $1 and reason = 'gap' and (topic, key) in (select * from unnest($2::text[], $3::text[]))`,
-  "inbox-held-next": `select event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, original_event_id
+where consumer_name = $1 and topic = $2 and key = $3 and reason = 'gap'`,
+  "inbox-held-next": `select event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name, original_event_id,
+       waiting_version
 from :"schema".parked_event
 where consumer_name = $1 and aggregate = $2 and reason = 'gap'
-order by aggregate_version, id
+order by waiting_version, id
 limit 1`,
   "inbox-open": `select set_config('idle_in_transaction_session_timeout', $1, true),
        case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $2, true) end`,
   "inbox-park-event": `insert into :"schema".parked_event as x
   (consumer_name, event_id, topic, key, type, payload, headers, aggregate_version, saga_id, step_name,
-   original_event_id, reason, error, aggregate)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+   original_event_id, reason, error, aggregate, waiting_version)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 on conflict (consumer_name, event_id) do update set
-  reason    = excluded.reason,
-  error     = excluded.error,
-  aggregate = excluded.aggregate`,
+  reason          = excluded.reason,
+  error           = excluded.error,
+  aggregate       = excluded.aggregate,
+  waiting_version = excluded.waiting_version`,
   "inbox-park-key": `insert into :"schema".parked_key (consumer_name, topic, key) values ($1, $2, $3) on conflict do nothing`,
   "inbox-parked-count": `select count(*)::int as parked from :"schema".parked_event
-where consumer_name = $1 and topic = $2 and key = $3 and reason <> 'gap'`,
+where consumer_name = $1 and topic = $2 and key = $3`,
   "inbox-parked-delete": `delete from :"schema".parked_event where consumer_name = $1 and event_id = $2`,
   "inbox-parked-key-delete": `delete from :"schema".parked_key where consumer_name = $1 and topic = $2 and key = $3`,
   "inbox-parked-key-lock": `select true as parked from :"schema".parked_key where consumer_name = $1 and topic = $2 and key = $3 for update`,
@@ -824,13 +832,14 @@ create table :"schema".parked_event (
   original_event_id text not null,
   reason            text collate "C" not null check (reason in ('poison', 'follower', 'gap')),
   aggregate         text collate "C",
+  waiting_version   bigint,
   error             text,
   parked_at         timestamptz not null default clock_timestamp(),
   unique (consumer_name, event_id),
-  check ((reason = 'gap') <= (aggregate is not null and aggregate_version is not null))
+  check ((reason = 'gap') <= (aggregate is not null and waiting_version is not null))
 );
 create index parked_event_of_key on :"schema".parked_event (consumer_name, topic, key, id);
-create index parked_event_of_aggregate on :"schema".parked_event (consumer_name, aggregate, aggregate_version)
+create index parked_event_of_aggregate on :"schema".parked_event (consumer_name, aggregate, waiting_version)
   where reason = 'gap';
 
 -- The version that a consumer has applied last; null before the first. held: events behind a gap are parked.

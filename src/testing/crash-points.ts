@@ -2,13 +2,16 @@ import type { Connections, PostgresDatabase, Session } from "../postgres/connect
 import { postgresDatabase } from "../postgres/database.ts";
 
 /**
- * The durable steps of a command, in order. Between `before-finish` and `before-commit` lies the record's insert; a
- * handler's own writes are done at `before-finish`.
+ * The durable steps of a command or of an event's delivery, in order. Between `before-finish` and `before-commit` lies the insert of
+ * a command's record; an event's is in the claim. A handler's own writes are done at `before-finish`.
  */
 export type CrashPoint = "before-claim" | "after-claim" | "before-finish" | "before-commit" | "after-commit";
 
+/** How the opening statements are prepared. */
+const claim = /^idemkit-(?:inbox-)?claim/;
+
 /**
- * The same database, which stops at every durable step of a command: `reached` may kill the process, throw, or wait for
+ * The same database, which stops at every durable step: `reached` may kill the process, throw, or wait for
  * a test to go on. For tests; the steps that are one flight otherwise are taken one by one.
  */
 export function withCrashPoints<Tx>(
@@ -20,7 +23,7 @@ export function withCrashPoints<Tx>(
     query: connections.query,
     reserve: connections.reserve,
     begin: async (first, isolation) => {
-      if (first.name?.startsWith("idemkit-claim") !== true) return connections.begin(first, isolation);
+      if (!claim.test(first.name ?? "")) return connections.begin(first, isolation);
       await reached("before-claim");
       const begun = await connections.begin(first, isolation);
       await reached("after-claim");

@@ -4,12 +4,13 @@ import { createInterface } from "node:readline";
 
 import { createInbox } from "idemkit";
 import { fromPg } from "idemkit/pg";
-import { crash } from "idemkit/testing";
+import { crash, withCrashPoints } from "idemkit/testing";
 import pg from "pg";
 
 const {
   DIE_BEFORE_ACK: dieBeforeAck,
   DIE_IN_HANDLER: dieInHandler,
+  CRASH_AT: crashAt,
   DATABASE_URL: connectionString,
 } = process.env;
 const pool = new pg.Pool({
@@ -19,8 +20,11 @@ const pool = new pg.Pool({
 });
 pool.on("error", () => {});
 
+const database = withCrashPoints(fromPg(pool), (point) => {
+  if (point === crashAt) crash();
+});
 const inbox = createInbox(
-  { database: fromPg(pool), consumer: "ledger", onGap: "hold", retry: { baseMs: 1 } },
+  { database, consumer: "ledger", onGap: "hold", retry: { baseMs: 1 } },
   {
     "payment.charged": async ({ data }, { tx }) => {
       const { name } = /** @type {{ name: string }} */ (data);

@@ -64,6 +64,24 @@ test("a consumer killed in a handler leaves nothing: the redelivery is executed"
   expect(await bench.effects()).toEqual(["a", "b"]);
 });
 
+const points = ["before-claim", "after-claim", "before-finish", "before-commit", "after-commit"] as const;
+
+test.each(points)(
+  "a consumer killed at %s: after the redelivery each event has taken effect once",
+  async (point) => {
+    const events = [sent("a"), sent("b", 2)];
+    await using first = consumer({ CRASH_AT: point });
+    deliver(first, ...events);
+    expect(await first.exited).toMatchObject({ signal: "SIGKILL" });
+    expect(await bench.effects()).toEqual(point === "after-commit" ? ["a", "b"] : []);
+    await using second = consumer();
+    deliver(second, ...events);
+    const outcome = point === "after-commit" ? "duplicate" : "executed";
+    expect((await second.waitForLine(/^ack (.*)/))[1]).toBe(JSON.stringify([outcome, outcome]));
+    expect(await bench.effects()).toEqual(["a", "b"]);
+  },
+);
+
 test("a consumer killed while it applies what waited behind a gap: the redelivery of the filler goes on with it", async () => {
   const [one, two, three] = [sent("a"), sent("b", 2), sent("c", 3)];
   await using first = consumer({ DIE_IN_HANDLER: "c" });
@@ -76,6 +94,27 @@ test("a consumer killed while it applies what waited behind a gap: the redeliver
   deliver(second, two);
   expect((await second.waitForLine(/^ack (.*)/))[1]).toBe('["duplicate"]');
   expect(await bench.effects()).toEqual(["a", "b", "c"]);
+});
+
+test("two processes of one consumer get the same events at once: each takes effect once, each key in order", async () => {
+  await using one = consumer();
+  await using two = consumer();
+  await Promise.all([one.waitForLine(/^ready/), two.waitForLine(/^ready/)]);
+  const events = Array.from({ length: 60 }, (_, i) => sent(`e${i}`, Math.floor(i / 6) + 1, `order-${i % 6}`));
+  for (let at = 0; at < events.length; at += 12) {
+    deliver(one, ...events.slice(at, at + 12));
+    deliver(two, ...events.slice(at, at + 12));
+  }
+  const acks = (of: TestProcess): readonly string[] => of.lines.filter((line) => line.startsWith("ack"));
+  await until(() => acks(one).length === 5 && acks(two).length === 5, { what: "all batches acknowledged" });
+  const outcomes = [...acks(one), ...acks(two)].flatMap((line) => JSON.parse(line.slice(4)) as string[]);
+  expect(outcomes.filter((outcome) => outcome === "executed")).toHaveLength(60);
+  const effects = await bench.effects();
+  expect(effects).toHaveLength(60);
+  for (let key = 0; key < 6; key += 1) {
+    const places = effects.map((name) => Number(name.slice(1))).filter((i) => i % 6 === key);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  }
 });
 
 test("a paused consumer loses its transaction, another takes the event over, and the first commits nothing late", async () => {

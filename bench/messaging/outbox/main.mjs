@@ -95,33 +95,38 @@ async function latencies(serverUrl, only) {
   }
 }
 
-/** The drain rate of the slowest backlog over that of the fastest. @param {string} serverUrl @param {number} rounds */
+/**
+ * The drain rate of the slowest backlog over that of the fastest. A rate is all events of a size over all the time they
+ * took, with many of the small ones: so what else the machine does weighs on short and long drains alike.
+ * @param {string} serverUrl
+ * @param {number} rounds
+ */
 async function flatness(serverUrl, rounds) {
-  /** @type {number[][]} */
-  const rates = backlogs.map(() => []);
+  const totals = backlogs.map(() => ({ events: 0, seconds: 0 }));
   for (let round = 0; round < rounds; round += 1) {
-    const url = await database(serverUrl);
-    // The small ones are noisy, so they come several times; the first is a warm-up.
+    // The first is a warm-up.
     const counts = [
       20_000,
       ...backlogs.flatMap((count) => Array.from({ length: repeats(count) }, () => count)),
     ];
-    const found = await backlogRates(url, counts);
+    const found = await backlogRates(await database(serverUrl), counts);
     for (const [at, count] of counts.entries()) {
-      if (at > 0) rates[backlogs.indexOf(count)]?.push(found[at] ?? 0);
+      const total = at === 0 ? undefined : totals[backlogs.indexOf(count)];
+      if (total === undefined) continue;
+      total.events += count;
+      total.seconds += count / (found[at] ?? 0);
     }
   }
-  const medians = rates.map(median);
-  for (const [at, rate] of medians.entries()) {
+  const rates = totals.map(({ events, seconds }) => events / seconds);
+  for (const [at, rate] of rates.entries()) {
     console.log(`backlog of ${String(backlogs[at]).padStart(6)}: ${rate.toFixed(0)} events/s`);
   }
-  return Math.min(...medians) / Math.max(...medians);
+  return Math.min(...rates) / Math.max(...rates);
 }
 
 /** @param {number} count */
 function repeats(count) {
-  if (count < 10_000) return 10;
-  return count < 100_000 ? 3 : 1;
+  return Math.max(1, Math.min(20, Math.floor(200_000 / count)));
 }
 
 /**

@@ -79,13 +79,14 @@ create table :"schema".parked_event (
   original_event_id text not null,
   reason            text collate "C" not null check (reason in ('poison', 'follower', 'gap')),
   aggregate         text collate "C",
+  waiting_version   bigint,
   error             text,
   parked_at         timestamptz not null default clock_timestamp(),
   unique (consumer_name, event_id),
-  check ((reason = 'gap') <= (aggregate is not null and aggregate_version is not null))
+  check ((reason = 'gap') <= (aggregate is not null and waiting_version is not null))
 );
 create index parked_event_of_key on :"schema".parked_event (consumer_name, topic, key, id);
-create index parked_event_of_aggregate on :"schema".parked_event (consumer_name, aggregate, aggregate_version)
+create index parked_event_of_aggregate on :"schema".parked_event (consumer_name, aggregate, waiting_version)
   where reason = 'gap';
 
 -- The version that a consumer has applied last; null before the first. held: events behind a gap are parked.

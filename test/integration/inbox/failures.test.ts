@@ -1,7 +1,9 @@
-import { savepoint } from "idemkit";
+import { createInbox, savepoint } from "idemkit";
+import { fromPg } from "idemkit/pg";
+import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { until } from "../../support/index.ts";
+import { createPool, pgBouncerAvailable, startPgBouncer, until } from "../../support/index.ts";
 import { event, nameOf, openBench, record, writeEffect } from "./harness.ts";
 import type { Bench } from "./harness.ts";
 
@@ -167,10 +169,52 @@ test("what a handler does after its time touches nothing: its client may be anot
 });
 
 test("handlers of a batch have their time each, not all together", async () => {
-  const inbox = bench.inbox(
-    { "payment.charged": async (_, { tx }) => tx.query("select pg_sleep(0.08)") },
-    { handlerTimeoutMs: 200, retry: { attempts: 1 } },
-  );
+  let runs = 0;
+  const handle = (_: unknown, { tx }: { tx: pg.PoolClient }): Promise<unknown> => {
+    runs += 1;
+    return tx.query("select pg_sleep(0.08)");
+  };
+  const inbox = bench.inbox({ "payment.charged": handle }, { handlerTimeoutMs: 200, retry: { attempts: 1 } });
   const events = Array.from({ length: 4 }, (_, i) => event(`e${i}`));
   expect(await inbox.processBatch(events)).toEqual(events.map(() => "executed"));
+  expect(runs).toBe(4);
 });
+
+test("a statement_timeout that cuts the wait for the same event short is the infrastructure's", async () => {
+  const charged = event("a");
+  const first = await bench.pool.connect();
+  await first.query("begin");
+  await first.query("insert into idemkit.processed_event (event_id, consumer_name) values ($1, 'ledger')", [
+    charged.eventId,
+  ]);
+  const impatient = bench.database.pool({ statement_timeout: 30 });
+  const inbox = bench.inbox(record, { giveUpAfterMs: 60 }, impatient);
+  await expect(inbox.process(charged)).rejects.toMatchObject({ code: "inbox_unavailable" });
+  await first.query("rollback");
+  first.release();
+});
+
+test("under SERIALIZABLE a duplicate of a running event is one all the same", async () => {
+  const options = "-c default_transaction_isolation=serializable";
+  const inboxes = [0, 1, 2].map(() => bench.inbox(record, {}, bench.database.pool({ max: 2, options })));
+  const charged = event("a");
+  const outcomes = await Promise.all(inboxes.map((inbox) => inbox.process(charged)));
+  expect(outcomes.filter((outcome) => outcome === "executed")).toHaveLength(1);
+  expect(outcomes.filter((outcome) => outcome === "duplicate")).toHaveLength(2);
+  expect(await bench.effects()).toEqual(["a"]);
+});
+
+test.skipIf(!pgBouncerAvailable())(
+  "behind a transaction-pooling proxy nothing is kept in a session",
+  async () => {
+    await using bouncer = await startPgBouncer(bench.database.connectionString, { poolSize: 2 });
+    const pool = createPool(bouncer.connectionString, { max: 6 });
+    const database = fromPg(pool, { preparedStatements: false });
+    const inbox = createInbox({ database, consumer: "ledger", onGap: "hold" }, record);
+    const events = Array.from({ length: 30 }, (_, i) => event(`e${i}`, { key: `order-${i}`, version: 1 }));
+    const outcomes = await Promise.all([...events, ...events].map((each) => inbox.process(each)));
+    expect(outcomes.filter((outcome) => outcome === "executed")).toHaveLength(30);
+    expect(await bench.effects()).toHaveLength(30);
+    await pool.end();
+  },
+);

@@ -177,6 +177,29 @@ test("applyIfNewer with accepted gaps", async () => {
   expect(await bench.effects()).toEqual(["v4", "v5"]);
 });
 
+test("a gap that will never be filled is given up by an operator", async () => {
+  const inbox = bench.inbox(record, hold);
+  await inbox.processBatch([v(1), v(3), v(4), v(7)]);
+  const name = { topic: "payment", key: "order-1" };
+  expect(await inbox.releaseParkedKey(name)).toEqual({ applied: 0, parked: 3 });
+  expect(await inbox.releaseParkedKey(name, { acceptGaps: true })).toEqual({ applied: 3, parked: 0 });
+  expect(await bench.effects()).toEqual(["v1", "v3", "v4", "v7"]);
+  expect([await inbox.process(v(2)), await inbox.process(v(8))]).toEqual(["stale", "executed"]);
+});
+
+test("a version that the handler reads from the payload is held and applied like the header's", async () => {
+  const inbox = bench.inbox({
+    "payment.charged": async ({ data, key }, { tx }) => {
+      const { name, version } = data as { name: string; version: number };
+      await applyIfNewer(tx, { aggregate: key, version, onGap: "hold" }, () => writeEffect(tx, name));
+    },
+  });
+  const numbered = (version: number): EventMessage => event("", { data: { name: `n${version}`, version } });
+  expect(await inbox.processBatch([numbered(2), numbered(3)])).toEqual(["parked", "parked"]);
+  expect(await inbox.process(numbered(1))).toBe("executed");
+  expect(await bench.effects()).toEqual(["n1", "n2", "n3"]);
+});
+
 test("versions of two consumers are their own", async () => {
   expect(await bench.inbox(record, accept).process(v(2))).toBe("executed");
   expect(await bench.inbox(record, { ...accept, consumer: "mailer" }).process(v(1))).toBe("executed");

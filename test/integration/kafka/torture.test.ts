@@ -6,7 +6,7 @@ import { spawnProcess } from "../../support/index.ts";
 describe.skipIf(whyNoBroker() !== undefined)("the torture of the messaging path", () => {
   test("in short: no event lost, doubled or turned round, and the ledger balances", async () => {
     const args = ["--seconds", "10", "--seed", "7", "--events", "2500"];
-    await using torture = spawnProcess("test/torture/main.mjs", { args });
+    await using torture = spawnProcess("test/torture/messaging/main.mjs", { args });
     const { code } = await torture.exited;
     const result = JSON.parse(torture.lines.at(-1) ?? "{}") as Record<string, number>;
     expect(result).toMatchObject({

@@ -22,7 +22,7 @@ export async function clientOf(name, brokers) {
   }
   if (name === "confluent") {
     const { fromConfluent } = await import("idemkit/confluent");
-    const require = createRequire(new URL("../kafka-confluent/package.json", import.meta.url));
+    const require = createRequire(new URL("../../kafka-confluent/package.json", import.meta.url));
     const module = /** @type {import("idemkit/confluent").ConfluentModule} */ (
       require("@confluentinc/kafka-javascript")
     );

@@ -11,10 +11,10 @@ import { fromPg } from "idemkit/pg";
 import { Kafka, logLevel } from "kafkajs";
 import pg from "pg";
 
-import { startPostgres } from "../../scripts/embedded-postgres.mjs";
-import { ownBroker } from "../../scripts/kafka/provide.mjs";
+import { startPostgres } from "../../../scripts/embedded-postgres.mjs";
+import { ownBroker } from "../../../scripts/kafka/provide.mjs";
 import { randomOf, readArguments } from "./arguments.mjs";
-import { check, drained } from "./check.mjs";
+import { check, drained, progress } from "./check.mjs";
 import { clientOf } from "./client.mjs";
 import { faults } from "./faults.mjs";
 import { processes } from "./processes.mjs";
@@ -23,6 +23,10 @@ import { schema } from "./schema.mjs";
 import { write } from "./writers.mjs";
 
 const topic = "payment";
+
+/** How many times the given seconds faults may go on while events are still being written. */
+const faultsAtMost = 3;
+
 const { seconds, seed, events, client, verbose } = readArguments();
 const startedAt = performance.now();
 
@@ -78,12 +82,17 @@ async function run() {
       log,
     });
     const again = resender({ pool, topic, publisher });
+    const telling = setInterval(() => void progress(pool).then(log, () => {}), 10_000);
+    // A machine that can't keep the pace gets its events done without further faults.
+    const enough = setTimeout(() => void trouble.stop(), faultsAtMost * seconds * 1000);
     const { written, failed } = await write({ pool, topic, random, events, seconds });
     log(`${written} events written; ${failed} transactions failed`);
+    clearTimeout(enough);
     await trouble.stop();
     await again.finish();
     log("no more faults: draining");
     await drained(pool, { patienceMs: 60_000 });
+    clearInterval(telling);
     const result = await check({ pool, brokers: broker.brokers, topic });
     const { counts } = trouble;
     const faultCount = Object.values(counts).reduce((sum, count) => sum + count, 0);

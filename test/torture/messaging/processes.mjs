@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-import { guardProcess } from "../../scripts/process/guard.mjs";
+import { guardProcess } from "../../../scripts/process/guard.mjs";
 
 /**
  * @typedef {object} Worker

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 
 /**
  * @typedef {object} Arguments
- * @property {number} seconds how long events are written and faults happen; draining comes on top
+ * @property {number} seconds how long events are written and faults happen, at the least; draining comes on top
  * @property {number} seed decides the keys, the amounts and the faults
  * @property {number} events how many events are written at least
  * @property {string} client kafkajs, platformatic or confluent

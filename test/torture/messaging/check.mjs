@@ -15,6 +15,18 @@ async function seen(pool, text) {
 }
 
 /**
+ * One line on where everything is.
+ * @param {import("pg").Pool} pool
+ */
+export async function progress(pool) {
+  const names = /** @type {const} */ (["sent", "waiting", "effects"]);
+  const text = `select (select count(*) from sent) as sent, (select count(*) from effect) as effects,
+    (select count(*) from idemkit.outbox_event) as waiting`;
+  const { sent, waiting, effects } = await oneRow(pool, text, names);
+  return `${sent} committed, ${waiting} in the outbox, ${effects} effects`;
+}
+
+/**
  * Waits until nothing moves any more: the outbox is empty, and every event has had its effect or none came for a while.
  * @param {import("pg").Pool} pool
  * @param {{ patienceMs: number }} options

@@ -6,8 +6,8 @@ import { setTimeout as delay } from "node:timers/promises";
 /**
  * @param {{
  *   start: (script: string, name: string) => Worker,
- *   broker: import("../../scripts/kafka/broker.mjs").Broker,
- *   server: import("../../scripts/embedded-postgres.mjs").EmbeddedPostgres,
+ *   broker: import("../../../scripts/kafka/broker.mjs").Broker,
+ *   server: import("../../../scripts/embedded-postgres.mjs").EmbeddedPostgres,
  *   random: () => number, seconds: number, log: (line: string) => void,
  * }} options
  */
