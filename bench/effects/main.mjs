@@ -38,7 +38,7 @@ const postgres = await startPostgres({
   durable: true,
   temporary: true,
 });
-const pool = new pg.Pool({ connectionString: postgres.connectionString, max: concurrency, connectionTimeoutMillis: 10_000 });
+const pool = new pg.Pool({ connectionString: postgres.connectionString, max: concurrency + 1, connectionTimeoutMillis: 10_000, pipeline: true });
 pool.on("error", () => {});
 const database = fromPg(pool);
 await migrate(database);
@@ -63,21 +63,28 @@ const variants = {
 };
 
 /**
- * @param {(key: string) => Promise<unknown>} operate
+ * Each connection does one of each in turn, so that what else the machine does falls on both.
  * @param {number} forSeconds
- * @returns {Promise<number>} operations a second
+ * @returns {Promise<Record<string, number>>} operations a second, had each variant run alone
  */
-async function rateOf(operate, forSeconds) {
+async function ratesOf(forSeconds) {
   const begun = performance.now();
+  /** @type {Record<string, number>} */
+  const spentMs = { hand: 0, idemkit: 0 };
   let done = 0;
-  const worker = async () => {
+  const worker = async (/** @type {unknown} */ _none, /** @type {number} */ n) => {
+    const names = n % 2 === 0 ? ["hand", "idemkit"] : ["idemkit", "hand"];
     while (performance.now() - begun < forSeconds * 1000) {
-      await operate(randomUUID());
+      for (const name of names) {
+        const started = performance.now();
+        await variants[name]?.(randomUUID());
+        spentMs[name] = (spentMs[name] ?? 0) + performance.now() - started;
+      }
       done += 1;
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
-  return done / ((performance.now() - begun) / 1000);
+  await Promise.all(Array.from({ length: concurrency }).map(worker));
+  return Object.fromEntries(Object.entries(spentMs).map(([name, ms]) => [name, (1000 * concurrency * done) / ms]));
 }
 
 /** @param {readonly number[]} numbers */
@@ -88,21 +95,22 @@ function median(numbers) {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
 }
 
-for (const operate of Object.values(variants)) await rateOf(operate, 2);
+await ratesOf(seconds);
 /** @type {Record<string, number[]>} */
 const rates = { hand: [], idemkit: [], "saga by hand": [], "saga by idemkit": [] };
-const load = { count: Number(values.sagas), concurrency };
+const batches = 4;
+const load = { count: Math.ceil(Number(values.sagas) / batches), concurrency };
 for (let round = 0; round < rounds; round += 1) {
   console.error(`round ${round + 1} of ${rounds}`);
-  // In turn, so that what else the machine does falls on both.
-  const order = round % 2 === 0 ? ["hand", "idemkit"] : ["idemkit", "hand"];
-  for (const name of order) rates[name]?.push(await rateOf(variants[name] ?? provider, seconds));
-  const steps = load.count * sagas.stepsOfSaga;
-  for (const name of order) {
-    const took =
-      name === "hand" ? await sagas.byHand(pool, provider, load) : await sagas.byIdemkit(fromPg(pool), provider, load);
-    rates[`saga by ${name}`]?.push(steps / took);
+  for (const [name, rate] of Object.entries(await ratesOf(seconds))) rates[name]?.push(rate);
+  const took = { hand: 0, idemkit: 0 };
+  for (let batch = 0; batch < batches; batch += 1) {
+    took.hand += await sagas.byHand(pool, provider, load);
+    took.idemkit += await sagas.byIdemkit(fromPg(pool), provider, load);
   }
+  const steps = batches * load.count * sagas.stepsOfSaga;
+  rates["saga by hand"]?.push(steps / took.hand);
+  rates["saga by idemkit"]?.push(steps / took.idemkit);
 }
 await pool.end();
 await postgres.remove();
