@@ -6,3 +6,4 @@ const root = new URL("../../../../", import.meta.url);
 export const dataFolder = (port: number): string => fileURLToPath(new URL(`.data/port-${port}`, root));
 
 export const serviceMain: string = fileURLToPath(new URL("../main.js", import.meta.url));
+export const providerMain: string = fileURLToPath(new URL("../provider/main.js", import.meta.url));

@@ -4,6 +4,8 @@ import type { IssuerKeys } from "./issuer-keys.ts";
 /** What the transcript plays on: a running service, a look into its database, and a hand on its process. */
 export interface Scene {
   readonly url: string;
+  /** The payment provider, with a switch for everything that can go wrong there. */
+  readonly providerUrl: string;
   readonly pool: Pool;
   readonly keys: IssuerKeys;
   /** Aborted when the person at the terminal has had enough. */

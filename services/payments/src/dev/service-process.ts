@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { serviceMain } from "./places.ts";
 
 export interface ServiceProcess {
   readonly url: string;
@@ -14,12 +13,15 @@ export interface ServiceProcess {
 }
 
 /**
- * Starts the service as a process of its own and waits until it listens. Its IPC channel ends with this process, and
+ * Starts the service, or the provider, as a process of its own and waits until it listens. Its IPC channel ends with this process, and
  * it with that; detached, so that Ctrl-C reaches us alone and we choose the order of stopping.
  * @throws Error when the process ends before it listens; it has said why
  */
-export const startServiceProcess = async (env: Readonly<Record<string, string>>): Promise<ServiceProcess> => {
-  const child = spawn(process.execPath, [serviceMain], {
+export const startServiceProcess = async (
+  script: string,
+  env: Readonly<Record<string, string>>,
+): Promise<ServiceProcess> => {
+  const child = spawn(process.execPath, [script], {
     detached: true,
     env: { ...process.env, ...env },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -37,7 +39,7 @@ const listening = async (child: ChildProcess, ended: Promise<void>): Promise<str
   const said = once(child, "message").then(([message]: { url?: string }[]) => message?.url);
   const url = await Promise.race([said, ended]);
   if (typeof url !== "string") {
-    throw new TypeError("the service ended before it listened");
+    throw new TypeError("a process ended before it listened");
   }
   return url;
 };

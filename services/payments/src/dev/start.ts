@@ -1,9 +1,10 @@
 import { once } from "node:events";
+import { join } from "node:path";
 import { integer } from "../config.ts";
 import { openDevDatabase, openMigrated } from "./database.ts";
 import { AUDIENCE, ISSUER, openIssuerKeys } from "./issuer-keys.ts";
 import { startIssuer } from "./issuer.ts";
-import { dataFolder } from "./places.ts";
+import { dataFolder, providerMain, serviceMain } from "./places.ts";
 import { requireFreePort } from "./port.ts";
 import { printCurlLines } from "./curl-lines.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -29,14 +30,23 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
   cleanups.push(() => issuer.stop());
   stopped.throwIfAborted();
 
+  const provider = await startServiceProcess(providerMain, { PROVIDER_LEDGER: join(folder, "provider.jsonl") });
+  cleanups.push(() => provider.stop());
+  stopped.throwIfAborted();
+
   const start = (): Promise<ServiceProcess> =>
-    startServiceProcess({
+    startServiceProcess(serviceMain, {
       DATABASE_URL: database.connectionString,
       PORT: String(port),
       ISSUER,
       AUDIENCE,
       JWKS_URL: issuer.jwksUrl,
       LOG_LEVEL: process.env["LOG_LEVEL"] ?? "warn",
+      PROVIDER_URL: provider.url,
+      // It is asked instead: that shows more.
+      PROVIDER_HONOURS_KEYS: "false",
+      PROVIDER_DEADLINE_MS: "1000",
+      PROVIDER_GRACE_MS: "500",
     });
   let service = await start();
   cleanups.push(() => service.stop());
@@ -46,7 +56,7 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
     await service.ended;
     service = await start();
   };
-  const scene = { pool, keys, url: service.url, stopped, restart, kill: () => service.kill(), say };
+  const scene = { pool, keys, providerUrl: provider.url, url: service.url, stopped, restart, kill: () => service.kill(), say };
   await runTranscript(scene);
   await printCurlLines(scene);
   await Promise.race([once(stopped, "abort"), service.ended]);

@@ -4,6 +4,7 @@ import { newCharge, newCustomer } from "./customer.ts";
 import type { Answer, Customer } from "./customer.ts";
 import { describe } from "./describe.ts";
 import { killInTheMiddle } from "./kill-in-the-middle.ts";
+import { lostAnswer, nobodyKnows } from "./provider-faults.ts";
 import { storm } from "./storm.ts";
 import type { Scene } from "./scene.ts";
 
@@ -13,6 +14,8 @@ export const runTranscript = async (scene: Scene): Promise<void> => {
   await simpleCalls(scene, customer);
   await storm(scene, customer);
   await killInTheMiddle(scene, customer);
+  await lostAnswer(scene, customer);
+  await nobodyKnows(scene, customer);
 };
 
 const simpleCalls = async (scene: Scene, customer: Customer): Promise<void> => {

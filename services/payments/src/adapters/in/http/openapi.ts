@@ -1,55 +1,17 @@
-import { chargeBody, createOrderBody, orderAnswer, paymentAnswer, problemAnswer } from "./schemas.ts";
-
-const json = (name: string) => ({ "application/json": { schema: { $ref: `#/components/schemas/${name}` } } });
-
-const answer = (description: string, name: string, headers: object = {}) => ({
-  description,
-  headers,
-  content: json(name),
-});
-
-const header = (description: string) => ({ description, schema: { type: "string" } });
-
-const replayed = {
-  "Idempotent-Replayed": header(
-    "`true` where this is the stored answer of an earlier request with the same key",
-  ),
-};
-
-const refusal = (description: string) => ({
-  description,
-  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-});
-
-const comeBack = (description: string) => ({
-  ...refusal(description),
-  headers: { "Retry-After": header("seconds until the request should be repeated with the same key") },
-});
-
-const refusals = {
-  "400": refusal("`validation_failed`: `field` names the input at fault"),
-  "401": refusal("`token_missing`, `token_invalid`"),
-  "403": refusal("`role_missing`, `order_foreign`"),
-  "503": comeBack("`service_unavailable`, `idempotency_unavailable`, `issuer_unavailable`"),
-};
-
-const protectedRefusals = {
-  ...refusals,
-  "400": refusal("`validation_failed`, `idempotency_key_missing`, `idempotency_key_malformed`"),
-  "413": refusal("`request_refused`: the body is too large"),
-  "415": refusal("`request_refused`: the body isn't JSON"),
-};
-
-const idempotencyKey = {
-  name: "Idempotency-Key",
-  in: "header",
-  required: true,
-  description:
-    "One for each business operation, kept through its retries: 1 to 255 printable ASCII characters.",
-  schema: { type: "string", minLength: 1, maxLength: 255 },
-};
-
-const body = (name: string) => ({ required: true, content: json(name) });
+import { providerPaths } from "./openapi-provider.ts";
+import {
+  chargeBody,
+  checkoutAnswer,
+  checkoutBody,
+  createOrderBody,
+  emptyBody,
+  orderAnswer,
+  paymentAnswer,
+  problemAnswer,
+  refundAnswer,
+  refundBody,
+} from "./schemas.ts";
+import { answer, body, comeBack, header, idempotencyKey, protectedRefusals, refusal, refusals, replayed } from "./openapi-parts.ts";
 
 /** The description of the API, as `/openapi.json` serves it. */
 export const openApiDocument = {
@@ -109,6 +71,7 @@ export const openApiDocument = {
         },
       },
     },
+    ...providerPaths,
     "/health": {
       get: {
         operationId: "health",
@@ -141,6 +104,11 @@ export const openApiDocument = {
       Order: orderAnswer,
       Charge: chargeBody,
       Payment: paymentAnswer,
+      Nothing: emptyBody,
+      RefundRequest: refundBody,
+      Refund: refundAnswer,
+      CheckoutRequest: checkoutBody,
+      Checkout: checkoutAnswer,
       Problem: problemAnswer,
     },
   },
