@@ -11,6 +11,8 @@ export interface Config {
   /** Without one the routes that need it are not there. */
   readonly provider: ProviderConfig | undefined;
   readonly background: BackgroundConfig;
+  /** What the provider signs its webhooks with; without one it has nowhere to send them. */
+  readonly webhookSecret: string | undefined;
 }
 
 /** How the payment provider is reached, and how far it can be trusted. */
@@ -33,7 +35,7 @@ export interface BackgroundConfig {
   readonly uncertainEveryMs: number;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const HOUR_MS = 3_600_000;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
@@ -43,18 +45,20 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  * `AUDIENCE` (payments), `POOL_SIZE` (10) and `LOG_LEVEL` (info). Where `PROVIDER_URL` is set, so may be
  * `PROVIDER_HONOURS_KEYS` (true), `PROVIDER_DEADLINE_MS` (10000) and `PROVIDER_GRACE_MS` (5000). `BACKGROUND` (on),
  * `LEASE_MS` (30000), `BACKGROUND_EVERY_MS` (1000) and `UNCERTAIN_EVERY_MS` (60000) are of the work beside requests.
+ * With `PROVIDER_WEBHOOK_SECRET` the provider's webhooks are taken.
  * @throws Error naming the variable that is missing or wrong
  */
 export const readConfig = (environment: Environment): Config => ({
   databaseUrl: required(environment, "DATABASE_URL"),
-  host: given(environment, "HOST") ?? "127.0.0.1",
+  host: optional(environment, "HOST") ?? "127.0.0.1",
   port: integer(environment, "PORT", { fallback: 3000, min: 0, max: 65_535 }),
   issuer: required(environment, "ISSUER"),
-  audience: given(environment, "AUDIENCE") ?? "payments",
+  audience: optional(environment, "AUDIENCE") ?? "payments",
   jwksUrl: url(environment, "JWKS_URL"),
   poolSize: integer(environment, "POOL_SIZE", { fallback: 10, min: 1, max: 1000 }),
   logLevel: oneOf(environment, "LOG_LEVEL", LOG_LEVELS, "info"),
   provider: provider(environment),
+  webhookSecret: optional(environment, "PROVIDER_WEBHOOK_SECRET"),
   background: {
     isOn: oneOf(environment, "BACKGROUND", ["on", "off"], "on") === "on",
     leaseMs: integer(environment, "LEASE_MS", { fallback: 30_000, min: 300, max: HOUR_MS }),
@@ -64,7 +68,7 @@ export const readConfig = (environment: Environment): Config => ({
 });
 
 const provider = (environment: Environment): ProviderConfig | undefined => {
-  if (given(environment, "PROVIDER_URL") === undefined) {
+  if (optional(environment, "PROVIDER_URL") === undefined) {
     return undefined;
   }
   return {
@@ -81,7 +85,7 @@ export const integer = (
   name: string,
   { fallback, min, max }: { readonly fallback: number; readonly min: number; readonly max: number },
 ): number => {
-  const text = given(environment, name) ?? String(fallback);
+  const text = optional(environment, name) ?? String(fallback);
   const value = /^\d+$/u.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max)) {
     throw new Error(`${name} must be a whole number from ${min} to ${max}, and is ${JSON.stringify(text)}`);
@@ -90,11 +94,11 @@ export const integer = (
 };
 
 /** Set to nothing is not set. */
-const given = (environment: Environment, name: string): string | undefined =>
+export const optional = (environment: Environment, name: string): string | undefined =>
   environment[name] === "" ? undefined : environment[name];
 
-const required = (environment: Environment, name: string): string => {
-  const value = given(environment, name);
+export const required = (environment: Environment, name: string): string => {
+  const value = optional(environment, name);
   if (value === undefined) {
     throw new Error(`${name} must be set`);
   }
@@ -109,13 +113,13 @@ const url = (environment: Environment, name: string): URL => {
   return new URL(text);
 };
 
-const oneOf = (
+export const oneOf = (
   environment: Environment,
   name: string,
   allowed: readonly string[],
   fallback: string,
 ): string => {
-  const value = given(environment, name) ?? fallback;
+  const value = optional(environment, name) ?? fallback;
   if (!allowed.includes(value)) {
     throw new Error(`${name} must be one of ${allowed.join(", ")}`);
   }

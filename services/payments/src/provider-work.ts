@@ -1,6 +1,8 @@
 import { startRescuer, startSagas } from "idemkit";
 import type { PostgresDatabase, Running } from "idemkit";
 import type { PoolClient } from "pg";
+import { announcedPayments, announcedRefunds } from "./adapters/out/events/announced.ts";
+import { outboxEvents } from "./adapters/out/events/outbox-events.ts";
 import { providerPayments } from "./adapters/out/postgres/provider-payments.ts";
 import { refunds } from "./adapters/out/postgres/refunds.ts";
 import { stock } from "./adapters/out/postgres/stock.ts";
@@ -29,13 +31,14 @@ export interface ProviderWorkOptions {
 }
 
 export const providerWork = ({ database, provider, leaseMs }: ProviderWorkOptions): ProviderWork => {
-  const refunding = { database, provider, refunds, leaseMs };
+  const payments = announcedPayments(providerPayments, outboxEvents);
+  const refunding = { database, provider, refunds: announcedRefunds(refunds, outboxEvents), leaseMs };
   return {
     database,
-    confirm: confirmPayment({ database, provider, payments: providerPayments, leaseMs }),
+    confirm: confirmPayment({ database, provider, payments, leaseMs }),
     refundOrder: refundPayment("refund-order", refunding),
     refundPayment: refundPayment("refund-payment", refunding),
-    checkout: checkoutSaga({ provider, payments: providerPayments, stock }),
+    checkout: checkoutSaga({ provider, payments, stock }),
   };
 };
 

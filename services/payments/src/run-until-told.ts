@@ -1,13 +1,19 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { Service } from "./service.ts";
+
+/** What a process of the service runs. */
+export interface Startable {
+  /** Where it listens, if it does. */
+  readonly url?: string;
+  stop(): Promise<void>;
+}
 
 /** A stop that takes longer is cut short; what it leaves behind is safe to lose, that is what the layer is for. */
 const STOP_TIMEOUT_MS = 15_000;
 
-/** Runs the service until SIGTERM, SIGINT, or the end of the process that holds this one's IPC channel. */
+/** Runs a process of the service until SIGTERM, SIGINT, or the end of the process that holds this one's IPC channel. */
 export const runUntilTold = async (
   logger: FastifyBaseLogger,
-  start: () => Promise<Service>,
+  start: () => Promise<Startable>,
 ): Promise<void> => {
   // From the first moment on: a process that is told to stop while it starts stops as well.
   const told = new Promise<void>((resolve) => {
@@ -17,7 +23,7 @@ export const runUntilTold = async (
   });
   try {
     const service = await start();
-    process.send?.({ url: service.url });
+    process.send?.({ started: true, url: service.url });
     await told;
     setTimeout(() => tooLate(logger), STOP_TIMEOUT_MS).unref();
     await service.stop();

@@ -34,6 +34,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     work,
     database,
     logger,
+    webhookSecret: config.webhookSecret,
     stopping: () => stopped !== undefined,
     authenticate: createAuthenticator({
       issuer: config.issuer,

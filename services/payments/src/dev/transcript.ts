@@ -3,19 +3,22 @@ import { rowsOf } from "./counts.ts";
 import { newCharge, newCustomer } from "./customer.ts";
 import type { Answer, Customer } from "./customer.ts";
 import { describe } from "./describe.ts";
+import type { EventProcesses } from "./event-processes.ts";
+import { showEvents } from "./events.ts";
 import { killInTheMiddle } from "./kill-in-the-middle.ts";
 import { lostAnswer, nobodyKnows } from "./provider-faults.ts";
 import { storm } from "./storm.ts";
 import type { Scene } from "./scene.ts";
 
 /** Real calls against the running service; every figure is what came back or what the database holds. */
-export const runTranscript = async (scene: Scene): Promise<void> => {
+export const runTranscript = async (scene: Scene, events: EventProcesses): Promise<void> => {
   const customer = await newCustomer(scene, `demo-${randomUUID().slice(0, 8)}`);
   await simpleCalls(scene, customer);
   await storm(scene, customer);
   await killInTheMiddle(scene, customer);
   await lostAnswer(scene, customer);
   await nobodyKnows(scene, customer);
+  await showEvents(scene, customer, events);
 };
 
 const simpleCalls = async (scene: Scene, customer: Customer): Promise<void> => {

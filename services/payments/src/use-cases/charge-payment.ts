@@ -1,3 +1,6 @@
+import { paymentCharged } from "../core/events.ts";
+import type { Events } from "../core/events.ts";
+import { formatMoney } from "../core/money.ts";
 import type { Orders, Payments } from "../core/ports.ts";
 import { payable } from "../core/order-access.ts";
 import type { ChargeCommand, Payment } from "../core/payment.ts";
@@ -7,6 +10,7 @@ import type { Principal } from "../core/principal.ts";
 export interface ChargePaymentOptions<Tx> {
   readonly orders: Orders<Tx>;
   readonly payments: Payments<Tx>;
+  readonly events: Events<Tx>;
 }
 
 export interface Charge {
@@ -17,7 +21,7 @@ export interface Charge {
 }
 
 /** Charges the order in the caller's transaction; `created` is false where the payment was already there. */
-export const chargePaymentHandler = <Tx>({ orders, payments }: ChargePaymentOptions<Tx>) => {
+export const chargePaymentHandler = <Tx>({ orders, payments, events }: ChargePaymentOptions<Tx>) => {
   return async (
     tx: Tx,
     charge: Charge,
@@ -26,6 +30,9 @@ export const chargePaymentHandler = <Tx>({ orders, payments }: ChargePaymentOpti
     const order = payable(principal, "orderId", await orders.byId(tx, command.orderId));
     const wanted = newPayment(order, command);
     const { payment, inserted } = await payments.insertOrFind(tx, wanted, origin);
+    if (inserted) {
+      await events.announce(tx, paymentCharged(payment, formatMoney(payment.amount)));
+    }
     return { payment: sameCharge(payment, wanted), created: inserted };
   };
 };

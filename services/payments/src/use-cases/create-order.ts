@@ -1,5 +1,7 @@
 import { runOnce } from "idemkit";
 import type { Database, Outcome, Stored } from "idemkit";
+import { orderCreated } from "../core/events.ts";
+import type { Events } from "../core/events.ts";
 import type { CreateOrderCommand, Order } from "../core/order.ts";
 import { newOrder } from "../core/order.ts";
 import type { Orders } from "../core/ports.ts";
@@ -7,6 +9,7 @@ import type { Orders } from "../core/ports.ts";
 export interface CreateOrderOptions<Tx, Answer> {
   readonly database: Database<Tx>;
   readonly orders: Orders<Tx>;
+  readonly events: Events<Tx>;
   /** The order as it is stored and answered, now and on every replay. */
   readonly answerOf: (order: Order) => Answer;
 }
@@ -19,12 +22,14 @@ const RETENTION_HOURS = 72;
  * key, and the use case runs once, whoever calls it.
  */
 export const createOrderHandler = <Tx, Answer>(options: CreateOrderOptions<Tx, Answer>) => {
-  const { database, orders, answerOf } = options;
+  const { database, orders, events, answerOf } = options;
   return (command: CreateOrderCommand, key: string): Promise<Outcome<Stored<Answer>>> => {
-    const order = newOrder(command);
+    const wanted = newOrder(command);
     const identity = { scope: command.customerId, operation: "create-order", key };
-    return runOnce(database, { ...identity, command, retentionHours: RETENTION_HOURS }, async ({ tx }) =>
-      answerOf(await orders.insert(tx, order)),
-    );
+    return runOnce(database, { ...identity, command, retentionHours: RETENTION_HOURS }, async ({ tx }) => {
+      const order = await orders.insert(tx, wanted);
+      await events.announce(tx, orderCreated(order));
+      return answerOf(order);
+    });
   };
 };

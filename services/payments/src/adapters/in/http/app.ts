@@ -1,6 +1,6 @@
 import { fastify } from "fastify";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import type { Database } from "idemkit";
+import type { PostgresDatabase } from "idemkit";
 import type { Pool, PoolClient } from "pg";
 import type { ProviderWork } from "../../../provider-work.ts";
 import { reader } from "../../out/postgres/reader.ts";
@@ -14,22 +14,25 @@ import { problemOfError } from "./problem-of-error.ts";
 import { problem } from "./problem.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { sendProblem } from "./send-problem.ts";
+import { webhookRoutes } from "./webhook-routes.ts";
 
 export interface AppOptions {
   readonly pool: Pool;
-  readonly database: Database<PoolClient>;
+  readonly database: PostgresDatabase<PoolClient>;
   readonly authenticate: Authenticator;
   readonly logger: FastifyBaseLogger;
   readonly stopping: () => boolean;
   /** What goes through the provider; without one those routes are not there. */
   readonly work: ProviderWork | undefined;
+  /** What the provider signs its webhooks with; without one the route is not there. */
+  readonly webhookSecret: string | undefined;
 }
 
 /** Two hundred items of the longest kind fit with room to spare. */
 const BODY_LIMIT_BYTES = 256 * 1024;
 
 export const createApp = (options: AppOptions): FastifyInstance => {
-  const { pool, database, authenticate, logger, stopping, work } = options;
+  const { pool, database, authenticate, logger, stopping, work, webhookSecret } = options;
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -59,6 +62,9 @@ export const createApp = (options: AppOptions): FastifyInstance => {
   if (work !== undefined) {
     providerRoutes(app, context, work);
     checkoutRoutes(app, context, work);
+  }
+  if (webhookSecret !== undefined) {
+    webhookRoutes(app, { database, secret: webhookSecret, logger });
   }
   return app;
 };

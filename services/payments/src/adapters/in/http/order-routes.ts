@@ -3,6 +3,7 @@ import { valueOf } from "idemkit";
 import { requireIdempotencyKey } from "idemkit/fastify";
 import { readable } from "../../../core/order-access.ts";
 import type { CreateOrderCommand } from "../../../core/order.ts";
+import { outboxEvents } from "../../out/events/outbox-events.ts";
 import { insertOrder } from "../../out/postgres/insert-order.ts";
 import { findOrder } from "../../out/postgres/find-order.ts";
 import { createOrderHandler } from "../../../use-cases/create-order.ts";
@@ -25,6 +26,7 @@ export const orderRoutes = (
   const createOrder = createOrderHandler({
     database,
     orders: { insert: insertOrder, byId: findOrder },
+    events: outboxEvents,
     answerOf: orderAnswerOf,
   });
 

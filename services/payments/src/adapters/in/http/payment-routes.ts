@@ -4,6 +4,7 @@ import { payable } from "../../../core/order-access.ts";
 import type { ChargeCommand } from "../../../core/payment.ts";
 import { checkCharge } from "../../../core/payment.ts";
 import { chargePaymentHandler } from "../../../use-cases/charge-payment.ts";
+import { outboxEvents } from "../../out/events/outbox-events.ts";
 import { findOrderOwner } from "../../out/postgres/find-order-owner.ts";
 import { findOrder } from "../../out/postgres/find-order.ts";
 import { insertOrder } from "../../out/postgres/insert-order.ts";
@@ -27,6 +28,7 @@ export const paymentRoutes = (
   const chargePayment = chargePaymentHandler({
     orders: { insert: insertOrder, byId: findOrder },
     payments: { insertOrFind: insertOrFindPayment },
+    events: outboxEvents,
   });
 
   app.post<ChargeRequest>(

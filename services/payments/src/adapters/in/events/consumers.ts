@@ -1,0 +1,19 @@
+import type { EventHandlers, EventOutcome } from "idemkit";
+import type { PoolClient } from "pg";
+import { ledgerHandlers } from "./ledger.ts";
+import { notificationHandlers } from "./notifications.ts";
+
+/** One consumer of the service's events. */
+export interface EventConsumer {
+  /** Part of an event's identity at the inbox: both consumers get every event. Never renamed. */
+  readonly consumer: string;
+  readonly handlers: EventHandlers<PoolClient>;
+}
+
+/** Told of what became of an event at a consumer. */
+export type OnOutcome = (consumer: string, outcome: EventOutcome) => void;
+
+export const eventConsumers: readonly EventConsumer[] = [
+  { consumer: "ledger", handlers: ledgerHandlers },
+  { consumer: "notifications", handlers: notificationHandlers },
+];

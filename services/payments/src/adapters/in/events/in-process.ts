@@ -1,0 +1,14 @@
+import { createInbox, inProcessPublisher } from "idemkit";
+import type { PostgresDatabase, Publisher } from "idemkit";
+import type { PoolClient } from "pg";
+import { eventConsumers } from "./consumers.ts";
+import type { OnOutcome } from "./consumers.ts";
+
+/** Events go from the relay straight to the consumers, at least once: enough for one service without a broker. */
+export const inProcessConsumers = (database: PostgresDatabase<PoolClient>, onOutcome: OnOutcome): Publisher =>
+  inProcessPublisher(
+    eventConsumers.map(({ consumer, handlers }) => {
+      const inbox = createInbox({ database, consumer }, handlers);
+      return async (event, signal) => onOutcome(consumer, await inbox.process(event, { signal }));
+    }),
+  );
