@@ -91,6 +91,23 @@ describe("npm start", () => {
     ]);
   });
 
+  test("shows that events reach both consumers, that a second sending changes nothing, and a balanced ledger", () => {
+    for (const each of [started, other]) {
+      expect(section(each, "Events of")).toBe(
+        "  order.created 3, payment.charged 3; waiting in the outbox 0; ledger_entry 6, notification 6",
+      );
+      expect(section(each, "SIGKILL of the relay").split("\n")).toEqual([
+        expect.stringContaining("without a relay: 201"),
+        expect.stringContaining("waiting in the outbox 1; ledger_entry 1, notification 1"),
+        expect.stringContaining("killed"),
+        expect.stringContaining("waiting in the outbox 1; ledger_entry 2, notification 2"),
+        expect.stringContaining("suppressed as duplicates: 2"),
+        expect.stringContaining("waiting in the outbox 0; ledger_entry 2, notification 2"),
+      ]);
+      expect(section(each, "The ledger")).toMatch(/sales +-84\.0000 EUR\n.*add up to 0\.0000$/u);
+    }
+  });
+
   test("prints curl lines that work as they stand, and are replayed when they are sent again", async () => {
     const curls = started.lines.filter((line) => line.startsWith("curl "));
     const send = async (line: string): Promise<string> => (await run("/bin/sh", ["-c", line])).stdout;

@@ -17,12 +17,12 @@ import { runTranscript } from "./transcript.ts";
 
 type Cleanup = () => Promise<void>;
 
-/** `npm start -- --kafka` has the events go over Kafka. */
-const { kafka = false } = parseArgs({ options: { kafka: { type: "boolean" } } }).values;
 const logLevel = process.env["LOG_LEVEL"] ?? "warn";
 
 /** Brings everything up, shows it at work and waits; what was started is on `cleanups`, in that order. */
 const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => {
+  // `npm start -- --kafka` has the events go over Kafka.
+  const { kafka = false } = parseArgs({ options: { kafka: { type: "boolean" } } }).values;
   const port = integer(process.env, "PORT", { fallback: 3000, min: 1, max: 65_535 });
   const folder = dataFolder(port);
   await requireFreePort(port);
