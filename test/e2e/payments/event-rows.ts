@@ -24,7 +24,7 @@ export const waitingTypes = async (stage: Stage, orderId: string): Promise<reado
   (await waitingEvents(stage, orderId)).map(({ type }) => type);
 
 /**
- * Makes the commit of payments whose external id begins with `prefix` fail, after everything in their transaction went
+ * Makes the commit of rows of `table` that meet `condition` fail, after everything in their transaction went
  * well; gives back what takes the fault away.
  */
 export const failCommits = async (stage: Stage, table: string, condition: string): Promise<() => Promise<void>> => {
