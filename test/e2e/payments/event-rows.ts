@@ -27,15 +27,17 @@ export const waitingTypes = async (stage: Stage, orderId: string): Promise<reado
  * Makes the commit of rows of `table` that meet `condition` fail, after everything in their transaction went
  * well; gives back what takes the fault away.
  */
-export const failCommits = async (stage: Stage, table: string, condition: string): Promise<() => Promise<void>> => {
+export const failCommits = async (
+  stage: Stage,
+  table: string,
+  condition: string,
+): Promise<() => Promise<void>> => {
   await stage.pool.query(`
     create function public.fail_commit() returns trigger language plpgsql as
       $$ begin raise exception 'this commit fails'; end $$;
     create constraint trigger fail_commit after insert or update on public.${table}
       deferrable initially deferred for each row when (${condition}) execute function public.fail_commit()`);
   return async () => {
-    await stage.pool.query(
-      `drop trigger fail_commit on public.${table}; drop function public.fail_commit()`,
-    );
+    await stage.pool.query(`drop trigger fail_commit on public.${table}; drop function public.fail_commit()`);
   };
 };

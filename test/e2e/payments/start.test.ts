@@ -11,6 +11,7 @@ import { dataFolder } from "../../../services/payments/src/dev/places.ts";
 import { spawnProcess, until } from "../../support/index.ts";
 import type { TestProcess } from "../../support/index.ts";
 import { ask } from "./client.ts";
+import { expectHandled } from "./handled-events.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
@@ -93,18 +94,16 @@ describe("npm start", () => {
 
   test("shows that events reach both consumers, that a second sending changes nothing, and a balanced ledger", () => {
     for (const each of [started, other]) {
-      expect(section(each, "Events of")).toBe(
-        "  order.created 3, payment.charged 3; waiting in the outbox 0; ledger_entry 6, notification 6",
-      );
+      expectHandled(section(each, "Events of"));
       expect(section(each, "SIGKILL of the relay").split("\n")).toEqual([
         expect.stringContaining("without a relay: 201"),
-        expect.stringContaining("waiting in the outbox 1; ledger_entry 1, notification 1"),
+        expect.stringContaining("waiting: 1; rows: ledger_entry 1, notification 1"),
         expect.stringContaining("killed"),
-        expect.stringContaining("waiting in the outbox 1; ledger_entry 2, notification 2"),
+        expect.stringContaining("waiting: 1; rows: ledger_entry 2, notification 2"),
         expect.stringContaining("suppressed as duplicates: 2"),
-        expect.stringContaining("waiting in the outbox 0; ledger_entry 2, notification 2"),
+        expect.stringContaining("waiting: 0; rows: ledger_entry 2, notification 2"),
       ]);
-      expect(section(each, "The ledger")).toMatch(/sales +-84\.0000 EUR\n.*add up to 0\.0000$/u);
+      expect(section(each, "The ledger")).toMatch(/sales +-\d+\.\d{4} EUR\n.*add up to 0\.0000$/u);
     }
   });
 

@@ -12,9 +12,9 @@ export interface Child {
   kill(): Promise<void>;
 }
 
-/** What a process says once it has started. */
+/** What a process says once it has started: that it has, or where it listens. */
 export interface Started {
-  readonly started: true;
+  readonly started?: true;
   readonly url?: string;
 }
 
@@ -50,9 +50,9 @@ export const startedChild = (
 
 const startOf = (spawned: ChildProcess): Promise<Started> =>
   new Promise((resolve) => {
-    spawned.on("message", (message: Partial<Started>) => {
-      if (message.started === true) {
-        resolve(message as Started);
+    spawned.on("message", (message: Started) => {
+      if (message.started === true || message.url !== undefined) {
+        resolve(message);
       }
     });
   });

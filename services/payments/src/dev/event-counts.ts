@@ -1,10 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 
-/** What the database holds of the events of some orders. */
+/** What the database holds of some orders, each row of which an event tells of, and of what became of those events. */
 export interface EventCounts {
-  readonly orders: number;
-  readonly payments: number;
+  readonly created: number;
+  readonly charged: number;
+  readonly paid: number;
+  readonly refunded: number;
   /** Events that no relay has handed on and deleted yet. */
   readonly waiting: number;
   readonly entries: number;
@@ -16,8 +18,13 @@ const PATIENCE_MS = 30_000;
 
 const text = `
   with mine as (select id from public.orders where id = $1::uuid or customer_id = $2)
-  select (select count(*)::int from mine) as orders,
-         (select count(*)::int from public.payment where order_id in (select id from mine)) as payments,
+  select (select count(*)::int from mine) as created,
+         (select count(*)::int from public.payment
+          where order_id in (select id from mine) and status in ('pending', 'paid')) as charged,
+         (select count(*)::int from public.payment
+          where order_id in (select id from mine) and status = 'paid') as paid,
+         (select count(*)::int from public.refund
+          where order_id in (select id from mine) and status = 'refunded') as refunded,
          (select count(*)::int from idemkit.outbox_event where key in (select id::text from mine)) as waiting,
          (select count(*)::int from public.ledger_entry where order_id in (select id from mine)) as entries,
          (select count(*)::int from public.notification where order_id in (select id from mine)) as notifications`;

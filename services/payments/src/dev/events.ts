@@ -15,8 +15,8 @@ export const showEvents = async (scene: Scene, customer: Customer, events: Event
   await showLedger(scene, customer);
 };
 
-const isHandled = ({ orders, payments, entries, notifications }: EventCounts): boolean =>
-  entries === orders + payments && notifications === orders + payments;
+const isHandled = ({ created, charged, refunded, paid, entries, notifications }: EventCounts): boolean =>
+  entries === created + charged + refunded && notifications === entries + paid;
 
 const allHandled = (scene: Scene, which: WhichOrders): Promise<void> =>
   untilTrue(
@@ -28,9 +28,11 @@ const allHandled = (scene: Scene, which: WhichOrders): Promise<void> =>
     scene.stopped,
   );
 
-const line = ({ orders, payments, waiting, entries, notifications }: EventCounts): string =>
-  `order.created ${orders}, payment.charged ${payments}; waiting in the outbox ${waiting}; ` +
-  `ledger_entry ${entries}, notification ${notifications}`;
+const line = (counts: EventCounts): string => {
+  const { created, charged, refunded, paid, waiting, entries, notifications } = counts;
+  const told = `order.created ${created}, payment.charged ${charged}, payment.refunded ${refunded}, order.paid ${paid}`;
+  return `events: ${told}; waiting: ${waiting}; rows: ledger_entry ${entries}, notification ${notifications}`;
+};
 
 /**
  * Holds the event's row in the outbox, so that the relay can hand the event on and not delete it, and kills the relay

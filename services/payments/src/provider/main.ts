@@ -11,7 +11,7 @@ const switches = JSON.parse(process.env["PROVIDER_SWITCHES"] ?? "{}") as Partial
 const port = integer(process.env, "PROVIDER_PORT", { fallback: 0, min: 0, max: 65_535 });
 const provider = await startProvider({ port, ledgerFile, switches });
 process.stdout.write(`Provider listening at ${provider.url}\n`);
-process.send?.({ url: provider.url });
+process.send?.({ started: true, url: provider.url });
 
 for (const event of ["SIGTERM", "SIGINT", "disconnect"]) {
   process.once(event, () => {
