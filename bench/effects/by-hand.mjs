@@ -8,7 +8,8 @@ const claim = `
   where operation.state = 'running' and operation.lease_expires_at <= clock_timestamp()
     and operation.fingerprint = excluded.fingerprint
   returning operation_id`;
-const find = "select state, answer, fingerprint from operation where scope = $1 and name = 'charge' and key = $2";
+const find =
+  "select state, answer, fingerprint from operation where scope = $1 and name = 'charge' and key = $2";
 const fence = `
   with mine as (
     update operation set lease_expires_at = clock_timestamp() + interval '30 s'
@@ -49,7 +50,13 @@ export function byHand(pool, provider) {
     const intended = await run("intent", intent, [scope, key, attemptId, "charge", derived]);
     if (intended.rowCount === 0) throw new Error("lost");
     const charge = await provider(derived, command.amount);
-    const ended = await run("result", result, [scope, key, attemptId, "charge", Buffer.from(JSON.stringify(charge))]);
+    const ended = await run("result", result, [
+      scope,
+      key,
+      attemptId,
+      "charge",
+      Buffer.from(JSON.stringify(charge)),
+    ]);
     if (ended.rowCount === 0) throw new Error("lost");
     return end(pool, { scope, key, attemptId, command, charge });
   };

@@ -38,23 +38,32 @@ const postgres = await startPostgres({
   durable: true,
   temporary: true,
 });
-const pool = new pg.Pool({ connectionString: postgres.connectionString, max: concurrency + 1, connectionTimeoutMillis: 10_000, pipeline: true });
+const pool = new pg.Pool({
+  connectionString: postgres.connectionString,
+  max: concurrency + 1,
+  connectionTimeoutMillis: 10_000,
+  pipeline: true,
+});
 pool.on("error", () => {});
 const database = fromPg(pool);
 await migrate(database);
 await pool.query(readFileSync(new URL("schema.sql", import.meta.url), "utf8"));
 
-const charge = withEffects(database, { operation: "charge" }, async (/** @type {{ amount: string, customer: string }} */ command, once) => {
-  const charged = await once.effect("charge", { run: ({ key }) => provider(key) });
-  await once.transaction((tx) =>
-    tx.query({
-      name: "charge",
-      text: "insert into charge (customer, amount, charge_id) values ($1, $2, $3)",
-      values: [command.customer, command.amount, charged.chargeId],
-    }),
-  );
-  return { ...charged, amount: command.amount };
-});
+const charge = withEffects(
+  database,
+  { operation: "charge" },
+  async (/** @type {{ amount: string, customer: string }} */ command, once) => {
+    const charged = await once.effect("charge", { run: ({ key }) => provider(key) });
+    await once.transaction((tx) =>
+      tx.query({
+        name: "charge",
+        text: "insert into charge (customer, amount, charge_id) values ($1, $2, $3)",
+        values: [command.customer, command.amount, charged.chargeId],
+      }),
+    );
+    return { ...charged, amount: command.amount };
+  },
+);
 const hand = byHand(pool, provider);
 /** @type {Record<string, (key: string) => Promise<unknown>>} */
 const variants = {
@@ -84,7 +93,9 @@ async function ratesOf(forSeconds) {
     }
   };
   await Promise.all(Array.from({ length: concurrency }).map(worker));
-  return Object.fromEntries(Object.entries(spentMs).map(([name, ms]) => [name, (1000 * concurrency * done) / ms]));
+  return Object.fromEntries(
+    Object.entries(spentMs).map(([name, ms]) => [name, (1000 * concurrency * done) / ms]),
+  );
 }
 
 /** @param {readonly number[]} numbers */
@@ -117,11 +128,16 @@ await postgres.remove();
 
 const ratioOf = (/** @type {string} */ ours, /** @type {string} */ theirs) =>
   Number(median((rates[ours] ?? []).map((rate, n) => rate / (rates[theirs]?.[n] ?? rate))).toFixed(3));
-const perSecond = Object.fromEntries(Object.entries(rates).map(([name, own]) => [name, Math.round(median(own))]));
+const perSecond = Object.fromEntries(
+  Object.entries(rates).map(([name, own]) => [name, Math.round(median(own))]),
+);
 const stepMs = Number((1000 * (concurrency / median(rates["saga by idemkit"] ?? []))).toFixed(2));
 console.log(
   JSON.stringify({
-    ratios: { "external mode over hand-written": ratioOf("idemkit", "hand"), "saga step over hand-written": ratioOf("saga by idemkit", "saga by hand") },
+    ratios: {
+      "external mode over hand-written": ratioOf("idemkit", "hand"),
+      "saga step over hand-written": ratioOf("saga by idemkit", "saga by hand"),
+    },
     perSecond,
     sagaStepMs: stepMs,
     connections: concurrency,

@@ -16,7 +16,9 @@ const names = Array.from({ length: stepsOfSaga }, (_, n) => `step-${n}`);
  */
 export async function byIdemkit(database, provider, { count, concurrency }) {
   const definition = defineSaga("bench", {
-    steps: names.map((name) => step(name, { run: ({ key }) => provider(key), compensate: () => Promise.resolve(null) })),
+    steps: names.map((name) =>
+      step(name, { run: ({ key }) => provider(key), compensate: () => Promise.resolve(null) }),
+    ),
   });
   for (let n = 0; n < count; n += 1) await startSaga(database, definition, { input: { n } });
   const begun = performance.now();
@@ -51,7 +53,8 @@ const result = `${fence}
   update hand_step set state = 'done', result = $4, ended_at = clock_timestamp() from mine
   where hand_step.saga_id = mine.saga_id and step = $3 and direction = 'action'`;
 const ledger = "select step, state, result from hand_step where saga_id = $1";
-const end = "update hand_saga set state = 'committed', attempt_id = null where saga_id = $1 and attempt_id = $2";
+const end =
+  "update hand_saga set state = 'committed', attempt_id = null where saga_id = $1 and attempt_id = $2";
 
 /**
  * @param {import("pg").Pool} pool
@@ -63,7 +66,10 @@ export async function byHand(pool, provider, { count, concurrency }) {
   const run = (/** @type {string} */ name, /** @type {string} */ text, /** @type {unknown[]} */ values) =>
     pool.query({ name: `saga-${name}`, text, values });
   for (let n = 0; n < count; n += 1) {
-    await run("start", "insert into hand_saga (saga_id, state, input) values ($1, 'running', $2)", [randomUUID(), Buffer.from(JSON.stringify({ n }))]);
+    await run("start", "insert into hand_saga (saga_id, state, input) values ($1, 'running', $2)", [
+      randomUUID(),
+      Buffer.from(JSON.stringify({ n })),
+    ]);
   }
   const begun = performance.now();
   const worker = async () => {

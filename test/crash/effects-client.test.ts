@@ -20,11 +20,20 @@ interface Proxy {
 
 /** A network that loses requests and answers, and delivers late and twice. */
 async function badNetwork(target: string): Promise<Proxy> {
-  const faults: Record<string, number> = { "drop-request": 0, "drop-response": 0, delay: 0, duplicate: 0, none: 0 };
+  const faults: Record<string, number> = {
+    "drop-request": 0,
+    "drop-response": 0,
+    delay: 0,
+    duplicate: 0,
+    none: 0,
+  };
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
-    incoming.on("end", () => void carry(incoming, Buffer.concat(chunks), outgoing).catch(() => outgoing.destroy()));
+    incoming.on(
+      "end",
+      () => void carry(incoming, Buffer.concat(chunks), outgoing).catch(() => outgoing.destroy()),
+    );
   });
 
   async function carry(incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse): Promise<void> {
@@ -34,19 +43,26 @@ async function badNetwork(target: string): Promise<Proxy> {
     if (fault === "drop-request") return void outgoing.destroy();
     if (fault === "delay") await delay(50 + Math.random() * 300);
     const first = forward(incoming, body);
-    const answer = await (fault === "duplicate" ? Promise.all([first, forward(incoming, body)]).then(([, one]) => one) : first);
+    const answer = await (fault === "duplicate"
+      ? Promise.all([first, forward(incoming, body)]).then(([, one]) => one)
+      : first);
     if (fault === "drop-response") return void outgoing.destroy();
     outgoing.writeHead(answer.status, answer.headers).end(answer.text);
   }
 
-  function forward(incoming: IncomingMessage, body: Buffer): Promise<{ status: number; headers: IncomingMessage["headers"]; text: Buffer }> {
+  function forward(
+    incoming: IncomingMessage,
+    body: Buffer,
+  ): Promise<{ status: number; headers: IncomingMessage["headers"]; text: Buffer }> {
     return new Promise((resolve, reject) => {
       const { method, headers } = incoming;
       const forwarded = send(`${target}${incoming.url}`, { method, headers }, (answer) => {
         const chunks: Buffer[] = [];
         answer.on("data", (chunk: Buffer) => chunks.push(chunk));
         answer.on("error", reject);
-        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(chunks) }));
+        answer.on("end", () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(chunks) }),
+        );
       });
       forwarded.on("error", reject);
       forwarded.end(body);
@@ -73,13 +89,22 @@ test("500 operations of the client behind a network that drops, delays and dupli
     values: [operations],
   });
   await stage.pool.query("insert into public.order_item select id, 0, 'teapot', 2, 10.5 from public.orders");
-  const client = idempotentFetch({ tryTimeoutMs: 5000, totalTimeoutMs: 90_000, backoffBaseMs: 50, backoffMaxMs: 500 });
+  const client = idempotentFetch({
+    tryTimeoutMs: 5000,
+    totalTimeoutMs: 90_000,
+    backoffBaseMs: 50,
+    backoffMaxMs: 500,
+  });
   const ids = rows.map(({ id }) => id);
   const answers = new Map<string, number>();
   const worker = async (): Promise<void> => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
       const headers = { authorization: `Bearer ${token}` };
-      const response = await client(`${network.url}/orders/${id}/payment/confirm`, { method: "POST", headers, operation: `pay:${id}` });
+      const response = await client(`${network.url}/orders/${id}/payment/confirm`, {
+        method: "POST",
+        headers,
+        operation: `pay:${id}`,
+      });
       answers.set(id, response.status);
     }
   };
@@ -90,7 +115,9 @@ test("500 operations of the client behind a network that drops, delays and dupli
   const ledger = await provider.ledger();
   expect(ledger).toHaveLength(operations);
   expect(new Set(ledger.map(({ reference }) => reference)).size).toBe(operations);
-  const { rows: paid } = await stage.pool.query("select count(*)::integer as n from public.orders where status = 'paid'");
+  const { rows: paid } = await stage.pool.query(
+    "select count(*)::integer as n from public.orders where status = 'paid'",
+  );
   expect(paid).toEqual([{ n: operations }]);
   network.close();
   await provider.close();

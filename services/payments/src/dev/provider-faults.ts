@@ -28,7 +28,11 @@ export const nobodyKnows = async (scene: Scene, customer: Customer): Promise<voi
   scene.say(`  ${await chargesOf(scene, orderId)}`);
   const [charge] = await ledgerOf(scene, orderId);
   const { operation_id: operationId } = JSON.parse(told.text) as { readonly operation_id: string };
-  await resolveEffect(fromPg(scene.pool), operationId, { effect: "charge", as: "done", result: { id: charge?.id } });
+  await resolveEffect(fromPg(scene.pool), operationId, {
+    effect: "charge",
+    as: "done",
+    result: { id: charge?.id },
+  });
   scene.say("  somebody has looked at the provider's books and resolves it as done:");
   scene.say(`  ${describe(await confirm())}`);
   scene.say(`  ${await chargesOf(scene, orderId)}`);

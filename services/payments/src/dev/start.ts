@@ -37,7 +37,9 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
   cleanups.push(() => issuer.stop());
   stopped.throwIfAborted();
 
-  const provider = await startServiceProcess(providerMain, { PROVIDER_LEDGER: join(folder, "provider.jsonl") });
+  const provider = await startServiceProcess(providerMain, {
+    PROVIDER_LEDGER: join(folder, "provider.jsonl"),
+  });
   cleanups.push(() => provider.stop());
   stopped.throwIfAborted();
 
@@ -73,7 +75,16 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
     await service.ended;
     service = await start();
   };
-  const scene = { pool, keys, providerUrl: provider.url, url: service.url, stopped, restart, kill: () => service.kill(), say };
+  const scene = {
+    pool,
+    keys,
+    providerUrl: provider.url,
+    url: service.url,
+    stopped,
+    restart,
+    kill: () => service.kill(),
+    say,
+  };
   await runTranscript(scene, events);
   await printCurlLines(scene);
   await Promise.race([once(stopped, "abort"), service.ended]);

@@ -9,6 +9,6 @@ export const inProcessConsumers = (database: PostgresDatabase<PoolClient>, onOut
   inProcessPublisher(
     eventConsumers.map(({ consumer, handlers }) => {
       const inbox = createInbox({ database, consumer }, handlers);
-      return async (event, signal) => onOutcome(consumer, await inbox.process(event, { signal }));
+      return async (event, options) => onOutcome(consumer, await inbox.process(event, options));
     }),
   );

@@ -1,4 +1,14 @@
-import { answer, body, comeBack, header, idempotencyKey, protectedRefusals, refusal, refusals, replayed } from "./openapi-parts.ts";
+import {
+  answer,
+  body,
+  comeBack,
+  header,
+  idempotencyKey,
+  protectedRefusals,
+  refusal,
+  refusals,
+  replayed,
+} from "./openapi-parts.ts";
 
 const id = (of: string) => ({
   name: "id",
@@ -73,7 +83,11 @@ export const providerPaths = {
       operationId: "getCheckout",
       summary: "How far a checkout has come.",
       parameters: [id("checkout")],
-      responses: { "200": answer("Its state.", "Checkout"), ...refusals, "404": refusal("`checkout_not_found`") },
+      responses: {
+        "200": answer("Its state.", "Checkout"),
+        ...refusals,
+        "404": refusal("`checkout_not_found`"),
+      },
     },
   },
 };

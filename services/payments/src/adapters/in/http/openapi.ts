@@ -11,7 +11,17 @@ import {
   refundAnswer,
   refundBody,
 } from "./schemas.ts";
-import { answer, body, comeBack, header, idempotencyKey, protectedRefusals, refusal, refusals, replayed } from "./openapi-parts.ts";
+import {
+  answer,
+  body,
+  comeBack,
+  header,
+  idempotencyKey,
+  protectedRefusals,
+  refusal,
+  refusals,
+  replayed,
+} from "./openapi-parts.ts";
 
 /** The description of the API, as `/openapi.json` serves it. */
 export const openApiDocument = {
