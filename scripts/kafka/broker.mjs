@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { freePort } from "../postgres/postmaster.mjs";
-import { guardProcess } from "../process/guard.mjs";
+import { guardFolder, guardProcess } from "../process/guard.mjs";
 import { javaCommand, kafkaJars } from "./jars.mjs";
 import { isServing } from "./metadata.mjs";
 import { fixedSettings } from "./settings.mjs";
@@ -99,7 +99,9 @@ function launch(jars, folder, { properties, removePaths }) {
   const child = spawn(javaCommand(), args, { cwd: folder, detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
   if (child.pid === undefined) throw new Error("Java could not be started");
-  const callOff = guardProcess(child.pid, { signal: "KILL", removePaths });
+  // The folder goes after the process: both guards wait for the same death.
+  const guards = [guardProcess(child.pid, { signal: "KILL" }), guardFolder(removePaths)];
+  const callOff = () => guards.forEach((each) => each());
   let over = false;
   /** @type {Promise<void>} */
   const exited = new Promise((resolve) => {
