@@ -44,7 +44,7 @@ export function byHand(pool, provider) {
     const fingerprint = createHash("sha256").update(bytes).digest();
     const attemptId = randomUUID();
     const claimed = await run("claim", claim, [scope, key, randomUUID(), fingerprint, attemptId, bytes]);
-    const operationId = claimed.rows[0]?.operation_id;
+    const operationId = /** @type {{ operation_id: string }[]} */ (claimed.rows)[0]?.operation_id;
     if (operationId === undefined) return known(await run("find", find, [scope, key]));
     const derived = createHash("sha256").update(`${operationId}\0charge`).digest("hex").slice(0, 40);
     const intended = await run("intent", intent, [scope, key, attemptId, "charge", derived]);
@@ -62,10 +62,14 @@ export function byHand(pool, provider) {
   };
 }
 
-/** @param {import("pg").QueryResult} found */
-function known({ rows: [row] }) {
+/**
+ * @param {import("pg").QueryResult} found
+ * @returns {unknown}
+ */
+function known({ rows }) {
+  const [row] = /** @type {{ state: string, answer: Buffer }[]} */ (rows);
   if (row?.state !== "keep") throw new Error("in progress");
-  return JSON.parse(row.answer);
+  return JSON.parse(String(row.answer));
 }
 
 /**

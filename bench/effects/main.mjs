@@ -12,7 +12,7 @@ import pg from "pg";
 
 import { startPostgres } from "../../scripts/embedded-postgres.mjs";
 import { byHand } from "./by-hand.mjs";
-import * as sagas from "./sagas.mjs";
+import { byHand as sagasByHand, byIdemkit as sagasByIdemkit, stepsOfSaga } from "./sagas.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -100,7 +100,7 @@ async function ratesOf(forSeconds) {
 
 /** @param {readonly number[]} numbers */
 function median(numbers) {
-  const sorted = numbers.toSorted((a, b) => a - b);
+  const sorted = [...numbers].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? 0;
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
@@ -116,10 +116,10 @@ for (let round = 0; round < rounds; round += 1) {
   for (const [name, rate] of Object.entries(await ratesOf(seconds))) rates[name]?.push(rate);
   const took = { hand: 0, idemkit: 0 };
   for (let batch = 0; batch < batches; batch += 1) {
-    took.hand += await sagas.byHand(pool, provider, load);
-    took.idemkit += await sagas.byIdemkit(fromPg(pool), provider, load);
+    took.hand += await sagasByHand(pool, provider, load);
+    took.idemkit += await sagasByIdemkit(fromPg(pool), provider, load);
   }
-  const steps = batches * load.count * sagas.stepsOfSaga;
+  const steps = batches * load.count * stepsOfSaga;
   rates["saga by hand"]?.push(steps / took.hand);
   rates["saga by idemkit"]?.push(steps / took.idemkit);
 }

@@ -1,5 +1,6 @@
 // Sagas of five calls each, by idemkit and by hand: what one step costs.
 import { createHash, randomUUID } from "node:crypto";
+import { EventEmitter, once } from "node:events";
 
 import { defineSaga, startSaga, startSagas, step } from "idemkit";
 
@@ -23,14 +24,11 @@ export async function byIdemkit(database, provider, { count, concurrency }) {
   for (let n = 0; n < count; n += 1) await startSaga(database, definition, { input: { n } });
   const begun = performance.now();
   let ended = 0;
-  /** @type {() => void} */
-  let allEnded = () => {};
-  const all = new Promise((/** @type {(value: void) => void} */ resolve) => {
-    allEnded = resolve;
-  });
+  const moved = new EventEmitter();
+  const all = once(moved, "all");
   const onMoved = () => {
     ended += 1;
-    if (ended === count) allEnded();
+    if (ended === count) moved.emit("all");
   };
   const runner = startSagas(database, [definition], { pollMs: 10, concurrency, onMoved });
   await all;
@@ -75,7 +73,7 @@ export async function byHand(pool, provider, { count, concurrency }) {
   const worker = async () => {
     for (;;) {
       const { rows } = await run("claim", claim, [1]);
-      const [row] = rows;
+      const [row] = /** @type {{ saga_id: string, attempt_id: string }[]} */ (rows);
       if (row === undefined) return;
       const { saga_id: id, attempt_id: attempt } = row;
       await run("ledger", ledger, [id]);

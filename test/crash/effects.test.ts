@@ -93,8 +93,9 @@ const once = { confirm: ["charge"], refund: ["charge", "refund"] } as const;
 /** The first final answer, and three repeats that must be the same. */
 async function retried({ path, call }: Command): Promise<Answer> {
   const { final } = await persist(steady.url + path, call, { timeoutMs: soonMs, patience: 0.3 });
-  for (let again = 0; again < 3; again += 1)
+  for (let again = 0; again < 3; again += 1) {
     expect((await ask(steady.url + path, call)).text).toBe(final.text);
+  }
   return final;
 }
 

@@ -111,7 +111,7 @@ describe("npm start", () => {
     const curls = started.lines.filter((line) => line.startsWith("curl "));
     const send = async (line: string): Promise<string> => (await run("/bin/sh", ["-c", line])).stdout;
     const [order = "", payment = "", get = "", openapi = ""] = curls;
-    expect(curls).toHaveLength(4);
+    expect(curls).toHaveLength(6);
     for (const line of [order, payment]) {
       expect(await send(line)).toMatch(/^HTTP\/1.1 201 /u);
       expect(await send(line)).toMatch(/idempotent-replayed: true/iu);

@@ -1,8 +1,12 @@
+import { resolveEffect, resolveSagaStep } from "idemkit";
+
 // Compares what customers were told, what the service has, and what the provider's own books say.
 
 /** @typedef {{ kind: "charge" | "refund", id: string, reference: string, amount: string }} Entry */
 /** @typedef {{ id: string, order_id: string, status: string, external: string | null, operation: string, saga: string | null, intended: boolean }} Payment */
 /** @typedef {{ id: string, order_id: string, status: string, external: string | null }} Refund */
+
+/** @typedef {{ saga_id: string, step_name: string, direction: "action" | "compensation", derived_key: string }} OpenStep */
 
 /**
  * @typedef {object} Verdict
@@ -108,18 +112,20 @@ async function stockFaults(pool) {
 /**
  * Says of every uncertain call what the provider's books have; that is what a person would do.
  * @param {import("./world.mjs").World} world
- * @param {typeof import("idemkit")} idemkit
  * @param {import("idemkit").PostgresDatabase<unknown>} database
  * @returns {Promise<number>} how many there were
  */
-export async function resolveByHand({ pool, provider }, { resolveEffect, resolveSagaStep }, database) {
+export async function resolveByHand({ pool, provider }, database) {
   const ledger = /** @type {(Entry & { key: string })[]} */ (
     await (await fetch(`${provider.url}/ledger`)).json()
   );
   const booked = new Map(ledger.map((entry) => [`${entry.kind} ${entry.key}`, entry]));
-  const { rows: effects } = await pool.query(`
+  const { rows: effects } =
+    /** @type {{ rows: { operation_id: string, name: string, derived_key: string }[] }} */ (
+      await pool.query(`
     select e.operation_id, e.name, e.derived_key from idemkit.effect e join idemkit.idempotency_record r using (operation_id)
-    where r.disposition = 'uncertain' and e.state = 'intent'`);
+    where r.disposition = 'uncertain' and e.state = 'intent'`)
+    );
   for (const { operation_id: id, name, derived_key: key } of effects) {
     const entry = booked.get(`${name} ${key}`);
     const as =
@@ -128,9 +134,11 @@ export async function resolveByHand({ pool, provider }, { resolveEffect, resolve
         : { as: /** @type {const} */ ("done"), result: { id: entry.id } };
     await resolveEffect(database, id, { effect: name, ...as });
   }
-  const { rows: steps } = await pool.query(`
+  const { rows: steps } = /** @type {{ rows: OpenStep[] }} */ (
+    await pool.query(`
     select s.saga_id, t.step_name, t.direction, t.derived_key from idemkit.saga s join idemkit.saga_step t using (saga_id)
-    where s.state = 'uncertain' and t.state = 'intent'`);
+    where s.state = 'uncertain' and t.state = 'intent'`)
+  );
   for (const { saga_id: id, step_name: stepName, direction, derived_key: key } of steps) {
     const entry = booked.get(`${direction === "action" ? "charge" : "refund"} ${key}`);
     const as =

@@ -57,7 +57,7 @@ export async function customerOf(world, random, operations) {
     operations.push(operation);
     try {
       const { status, json } = await post(path, body);
-      Object.assign(operation, { status, code: String(json.code ?? "") });
+      Object.assign(operation, { status, code: /** @type {{ code?: string }} */ (json).code ?? "" });
     } catch (error) {
       operation.code = error instanceof Error ? error.message : String(error);
     }

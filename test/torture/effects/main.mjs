@@ -2,7 +2,6 @@
 // wrong. The last line is one JSON object; the exit code is 1 where something was lost, done twice or left stuck.
 import { parseArgs } from "node:util";
 
-import * as idemkit from "idemkit";
 import { fromPg } from "idemkit/pg";
 
 import { check, resolveByHand } from "./check.mjs";
@@ -19,8 +18,9 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const seed = Number(values.seed);
-if (!(seconds > 0) || !Number.isInteger(seed))
+if (!(seconds > 0) || !Number.isInteger(seed)) {
   throw new Error("npm run torture:effects -- --seconds N --seed S");
+}
 
 const random = randomOf(seed);
 const kind = providers[Math.abs(seed) % providers.length] ?? providers[0];
@@ -46,7 +46,9 @@ let resolved = 0;
 
 async function customers() {
   const round = await customerOf(world, random, operations);
-  while (!isOver()) await round().catch((error) => console.error(`a customer failed: ${error}`));
+  while (!isOver()) {
+    await round().catch((/** @type {unknown} */ error) => console.error("a customer failed:", error));
+  }
 }
 
 /** One fault of a process at a time, and a moment of peace after it. */
@@ -58,7 +60,7 @@ async function trouble() {
     faults += 1;
     if (random.chance(0.2)) await world.provider.kill();
     // A call of a paused process may arrive at any time: only keys help against that.
-    else if (kind?.honoursKeys === true && random.chance(0.3)) await victim.pause(2 * leaseMs);
+    else if (kind?.honoursKeys && random.chance(0.3)) await victim.pause(2 * leaseMs);
     else await victim.kill();
   }
 }
@@ -68,7 +70,7 @@ async function unfinished() {
   const { rows } = await world.pool.query(`
     select (select count(*)::integer from idemkit.idempotency_record where disposition in ('running', 'uncertain'))
          + (select count(*)::integer from idemkit.saga where state in ('running', 'compensating', 'uncertain')) as left`);
-  return rows[0].left;
+  return /** @type {{ left: number }[]} */ (rows)[0]?.left ?? 0;
 }
 
 /** The provider behaves from here on; what nobody can know is said by hand, and everything must end. */
@@ -76,7 +78,7 @@ async function settle() {
   await fetch(`${world.provider.url}/switches`, { method: "PUT", body: JSON.stringify({ faultRate: 0 }) });
   const deadline = performance.now() + 20 * leaseMs;
   while ((await unfinished()) > 0 && performance.now() < deadline) {
-    resolved += await resolveByHand(world, idemkit, database);
+    resolved += await resolveByHand(world, database);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   return unfinished();

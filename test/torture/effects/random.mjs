@@ -4,13 +4,14 @@
  * @returns {{ chance(of: number): boolean, between(from: number, to: number): number, pick<T>(of: readonly T[]): T }}
  */
 export function randomOf(seed) {
-  let state = Math.trunc(seed) + 1;
+  const modulus = 2 ** 31 - 1;
+  let state = (Math.abs(Math.trunc(seed)) % (modulus - 1)) + 1;
   const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    state = (state * 48_271) % modulus;
+    return state / modulus;
   };
+  // The first numbers of small seeds are alike.
+  for (let warmUp = 0; warmUp < 5; warmUp += 1) next();
   return {
     chance: (of) => next() < of,
     between: (from, to) => from + Math.floor(next() * (to - from)),

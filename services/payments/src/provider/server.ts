@@ -70,28 +70,33 @@ const serve = async (state: State, request: IncomingMessage, response: ServerRes
     }
     case "GET /charges/key":
     case "GET /refunds/key": {
-      return lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
+      lookUp(state, path === "charges" ? "charge" : "refund", decodeURIComponent(key), response);
+      return;
     }
     case "GET /ledger": {
-      return answer(response, 200, state.ledger.entries);
+      answer(response, 200, state.ledger.entries);
+      return;
     }
     case "GET /switches": {
-      return answer(response, 200, state.switches);
+      answer(response, 200, state.switches);
+      return;
     }
     case "PUT /switches": {
       state.switches = turned(state.switches, await bodyOf(request));
       state.faults = faultsOf(state.switches);
-      return answer(response, 200, state.switches);
+      answer(response, 200, state.switches);
+      return;
     }
     default: {
-      return answer(response, 404, { code: "not_found" });
+      answer(response, 404, { code: "not_found" });
+      return;
     }
   }
 };
 
 const orderOf = async (request: IncomingMessage, kind: Order["kind"]): Promise<Order> => {
   const body = (await bodyOf(request)) as Partial<Record<keyof Order, unknown>>;
-  const text = (name: keyof Order): string => String(body[name] ?? "");
+  const text = (name: keyof Order): string => (typeof body[name] === "string" ? body[name] : "");
   return {
     kind,
     key: String(request.headers["idempotency-key"] ?? ""),
@@ -112,16 +117,19 @@ const order = async (state: State, asked: Order, response: ServerResponse): Prom
   }
   const earlier = honoursKeys ? await state.bank.earlier(asked) : undefined;
   if (earlier === "conflict") {
-    return answer(response, 409, { code: "key_reused" });
+    answer(response, 409, { code: "key_reused" });
+    return;
   }
   // A stored answer is given before anything is decided anew.
   const isRefused = fault === "refuse" || (fault === "decline" && asked.kind === "charge");
   if (earlier === undefined && isRefused) {
-    return answer(response, 402, { code: "card_declined" });
+    answer(response, 402, { code: "card_declined" });
+    return;
   }
   const entry = earlier ?? (await state.bank.book(asked, honoursKeys));
   if (entry === undefined) {
-    return answer(response, 422, { code: "refund_exceeds_charge" });
+    answer(response, 422, { code: "refund_exceeds_charge" });
+    return;
   }
   if (earlier === undefined) {
     state.webhooks.send(entry, state.switches);

@@ -87,13 +87,13 @@ export const faultsOf = ({ next, faultRate, faults, seed }: Switches): FaultSour
   };
 };
 
-/** Mulberry32: small, and good enough to choose faults. */
+/** Park and Miller's generator: small, and good enough to choose faults. */
 const randomOf = (seed: number): (() => number) => {
-  let state = seed;
+  let state = (Math.abs(Math.trunc(seed)) % (MODULUS - 1)) + 1;
   return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    state = (state * 48_271) % MODULUS;
+    return state / MODULUS;
   };
 };
+
+const MODULUS = 2 ** 31 - 1;

@@ -6,7 +6,10 @@ import type { StoredRefusal } from "../core/refusal.ts";
 /** One movement of money as an effect: what was said about a lost answer holds for it. */
 export const providerEffect = (provider: Provider, movement: Movement): EffectOptions<Moved> => ({
   run: (call: EffectCall) => provider.move(movement, call),
-  recover: (call: EffectCall) => provider.find(movement.kind, call),
+  recover: async (call: EffectCall) => {
+    const { find } = provider;
+    return find(movement.kind, call);
+  },
   honoursKeys: provider.honoursKeys,
   deadlineMs: provider.deadlineMs,
   graceMs: provider.graceMs,
