@@ -1,6 +1,6 @@
 // Sagas of five calls each, by idemkit and by hand: what one step costs.
 import { createHash, randomUUID } from "node:crypto";
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 
 import { defineSaga, startSaga, startSagas, step } from "idemkit";
 
@@ -24,11 +24,11 @@ export async function byIdemkit(database, provider, { count, concurrency }) {
   for (let n = 0; n < count; n += 1) await startSaga(database, definition, { input: { n } });
   const begun = performance.now();
   let ended = 0;
-  const moved = new EventEmitter();
+  const moved = new EventTarget();
   const all = once(moved, "all");
   const onMoved = () => {
     ended += 1;
-    if (ended === count) moved.emit("all");
+    if (ended === count) moved.dispatchEvent(new Event("all"));
   };
   const runner = startSagas(database, [definition], { pollMs: 10, concurrency, onMoved });
   await all;

@@ -89,7 +89,6 @@ const serve = async (state: State, request: IncomingMessage, response: ServerRes
     }
     default: {
       answer(response, 404, { code: "not_found" });
-      return;
     }
   }
 };
