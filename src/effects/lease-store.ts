@@ -106,12 +106,3 @@ function effectOf(row: Row): EffectRow {
     ageMs: Number(row["age_ms"]),
   };
 }
-
-/** @throws IdemkitError `attempt_lost` where the compare-and-set found no row. */
-async function changed(sent: Promise<{ readonly count: number }>): Promise<void> {
-  if ((await sent).count === 0) throw new IdemkitError("attempt_lost");
-}
-
-function mine({ identity, attemptId }: Lease): readonly unknown[] {
-  return [...keyOf(identity), attemptId];
-}

@@ -101,8 +101,3 @@ function stepOf(row: Row): StepRow {
     ageMs: Number(row["age_ms"]),
   };
 }
-
-/** @throws IdemkitError `attempt_lost` where the compare-and-set found no row. */
-async function changed(sent: Promise<Result>): Promise<void> {
-  if ((await sent).count === 0) throw new IdemkitError("attempt_lost");
-}

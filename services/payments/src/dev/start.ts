@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { integer } from "../config.ts";
+import { openDevBroker } from "./broker.ts";
 import { openDevDatabase, openMigrated } from "./database.ts";
+import { startEventProcesses } from "./event-processes.ts";
 import { AUDIENCE, ISSUER, openIssuerKeys } from "./issuer-keys.ts";
 import { startIssuer } from "./issuer.ts";
 import { dataFolder, providerMain, serviceMain } from "./places.ts";
@@ -14,8 +17,12 @@ import { runTranscript } from "./transcript.ts";
 
 type Cleanup = () => Promise<void>;
 
+const logLevel = process.env["LOG_LEVEL"] ?? "warn";
+
 /** Brings everything up, shows it at work and waits; what was started is on `cleanups`, in that order. */
 const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => {
+  // `npm start -- --kafka` has the events go over Kafka.
+  const { kafka = false } = parseArgs({ options: { kafka: { type: "boolean" } } }).values;
   const port = integer(process.env, "PORT", { fallback: 3000, min: 1, max: 65_535 });
   const folder = dataFolder(port);
   await requireFreePort(port);
@@ -43,7 +50,7 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
       ISSUER,
       AUDIENCE,
       JWKS_URL: issuer.jwksUrl,
-      LOG_LEVEL: process.env["LOG_LEVEL"] ?? "warn",
+      LOG_LEVEL: logLevel,
       PROVIDER_URL: provider.url,
       // It is asked instead: that shows more.
       PROVIDER_HONOURS_KEYS: "false",
@@ -53,6 +60,16 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
   let service = await start();
   cleanups.push(() => service.stop());
   say(`Payments service on ${service.url}, ${database.description}`);
+
+  const broker = kafka ? await openDevBroker() : undefined;
+  cleanups.push(async () => broker?.stop());
+  stopped.throwIfAborted();
+  const { connectionString } = database;
+  const events = await startEventProcesses({ connectionString, logLevel, brokers: broker?.brokers });
+  cleanups.push(() => events.stop());
+  say(
+    `Events go ${broker === undefined ? "to consumers in the relay's process" : `over Kafka at ${broker.brokers}`}`,
+  );
 
   const restart = async (): Promise<void> => {
     await service.ended;
@@ -68,7 +85,7 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
     kill: () => service.kill(),
     say,
   };
-  await runTranscript(scene);
+  await runTranscript(scene, events);
   await printCurlLines(scene);
   await Promise.race([once(stopped, "abort"), service.ended]);
   if (!stopped.aborted) {
