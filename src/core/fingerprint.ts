@@ -5,7 +5,7 @@ import { canonicalJson } from "./canonical-json.ts";
 
 /** The version this code writes; an older one stays readable for as long as its records may live. */
 const version = 1;
-const versionByte = String.fromCharCode(version);
+const versionByte = String.fromCodePoint(version);
 
 /** A command as the handler sees it. `none` is a request without a body, which differs from an empty one. */
 export type Command =

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
 export { backoffMs } from "./backoff.ts";
-export type { BackoffSettings } from "./backoff.ts";
 
 /** What is not a function of its input, passed in so that tests decide it. */
 export interface Runtime {

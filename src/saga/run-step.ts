@@ -18,7 +18,7 @@ const json = jsonCodec<unknown>();
 const bounds = { idleTimeoutMs: 10_000, lockTimeoutMs: 5000 };
 const defaultTimeoutMs = 300_000;
 /** The header that tells a participant which way a step goes. */
-export const directionHeader = "saga_direction";
+const directionHeader = "saga_direction";
 
 /** A step about to be done, with what its functions are given. */
 interface Doing<Tx> {

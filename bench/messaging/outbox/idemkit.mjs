@@ -29,7 +29,7 @@ export async function idemkit(connectionString) {
       /** @type {import("idemkit").Publisher} */
       const publisher = {
         publish: async (messages) => {
-          await deliver(messages.map(({ headers, key }) => ({ eventId: headers["bench_id"] ?? "", key })));
+          await deliver(messages.map(({ headers: { bench_id: eventId = "" }, key }) => ({ eventId, key })));
           return messages.map(() => ({ published: "acknowledged" }));
         },
         [Symbol.asyncDispose]: async () => {},

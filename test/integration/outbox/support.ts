@@ -135,7 +135,7 @@ export function versions(messages: readonly EventMessage[]): (number | undefined
   return messages.map(({ aggregateVersion }) => aggregateVersion);
 }
 
-export const silent = { info: (): void => {}, error: (): void => {} };
+const silent = { info: (): void => {}, error: (): void => {} };
 
 /** Whether a backend with this query waits for a lock. */
 export async function waitsForLock(pool: pg.Pool, like: string): Promise<boolean> {

@@ -68,7 +68,8 @@ export async function customerOf(world, random, operations) {
     const sku = random.pick(["teapot", "teapot", "unsafe"]);
     const order = { items: [{ sku, quantity: 2, unitPrice: "10.50" }], currency: "EUR" };
     const created = await post("/orders", order);
-    const orderId = String(created.json["id"]);
+    const { id } = created.json;
+    const orderId = String(id);
     if (created.status !== 201) return;
     if (random.chance(0.4)) {
       await operate("checkout", orderId, "/checkouts", { orderId });

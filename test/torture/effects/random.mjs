@@ -15,6 +15,6 @@ export function randomOf(seed) {
   return {
     chance: (of) => next() < of,
     between: (from, to) => from + Math.floor(next() * (to - from)),
-    pick: (of) => /** @type {(typeof of)[number]} */ (of[Math.floor(next() * of.length)]),
+    pick: (of) => of[Math.floor(next() * of.length)] ?? of[0],
   };
 }

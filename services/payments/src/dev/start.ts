@@ -51,11 +51,7 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
       AUDIENCE,
       JWKS_URL: issuer.jwksUrl,
       LOG_LEVEL: logLevel,
-      PROVIDER_URL: provider.url,
-      // It is asked instead: that shows more.
-      PROVIDER_HONOURS_KEYS: "false",
-      PROVIDER_DEADLINE_MS: "1000",
-      PROVIDER_GRACE_MS: "500",
+      ...providerSettings(provider.url),
     });
   let service = await start();
   cleanups.push(() => service.stop());
@@ -92,6 +88,14 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
     throw new Error("the service ended by itself");
   }
 };
+
+/** It is asked what became of a call, and takes no keys: that shows more. */
+const providerSettings = (url: string): Record<string, string> => ({
+  PROVIDER_URL: url,
+  PROVIDER_HONOURS_KEYS: "false",
+  PROVIDER_DEADLINE_MS: "1000",
+  PROVIDER_GRACE_MS: "500",
+});
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -4,7 +4,7 @@ import type { Moved, Movement, Provider } from "../core/provider.ts";
 import type { StoredRefusal } from "../core/refusal.ts";
 
 /** One movement of money as an effect: what was said about a lost answer holds for it. */
-export const providerEffect = (provider: Provider, movement: Movement): EffectOptions<Moved> => ({
+const providerEffect = (provider: Provider, movement: Movement): EffectOptions<Moved> => ({
   run: (call: EffectCall) => provider.move(movement, call),
   recover: async (call: EffectCall) => {
     const { find } = provider;

@@ -14,7 +14,7 @@ import { createLedger, inversions, numbersByKey } from "./ledger.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** `each` events of each of `keys` keys, the keys taking turns. */
-export function eventsOf(topic: string, keys: number, each: number): EventMessage[] {
+function eventsOf(topic: string, keys: number, each: number): EventMessage[] {
   return Array.from({ length: keys * each }, (_, at) =>
     eventOf(topic, `order-${at % keys}`, 1 + Math.floor(at / keys)),
   );
