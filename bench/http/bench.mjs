@@ -41,9 +41,10 @@ async function connect(connectionString) {
  * @param {import("./options.mjs").Options & { variants: readonly string[] }} options
  * @returns {Promise<Bench>}
  */
-export async function startBench({ variants, poolSize, connections }) {
+export async function startBench({ variants, poolSize, connections, flushMs }) {
   const dataDir = join(tmpdir(), `idemkit-bench-${process.pid}`);
-  const postgres = await startPostgres({ dataDir, settings, temporary: true });
+  const slow = flushMs === 0 ? {} : { commit_delay: Math.round(flushMs * 1000), commit_siblings: 0 };
+  const postgres = await startPostgres({ dataDir, settings: { ...settings, ...slow }, temporary: true });
   let admin = await connect(postgres.connectionString);
   /** @type {Map<string, string>} */
   const urls = new Map();

@@ -93,7 +93,9 @@ function isNothing(parsed: unknown): boolean {
 
 /** Streams and forms show nothing of their content to `Object.entries`: every one would look like `{}`. */
 function isUnreadKind(parsed: unknown): boolean {
-  if (typeof parsed !== "object" || parsed === null) return false;
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return false;
+  const prototype: unknown = Object.getPrototypeOf(parsed);
+  if (prototype === Object.prototype || prototype === null) return false;
   const streams = "pipe" in parsed || "getReader" in parsed;
   return streams || parsed instanceof FormData || parsed instanceof Blob || parsed instanceof URLSearchParams;
 }

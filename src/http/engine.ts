@@ -199,7 +199,7 @@ function sendExecuted<Tx, Sent>(call: Call<Tx, Sent>, ended: EndedExecuted): Sen
 /** Answers what idemkit knows how to; anything else is the framework's, as long as it can render it. */
 async function answerError<Tx, Sent>(call: Call<Tx, Sent>, error: unknown): Promise<Sent> {
   const known = isIdemkitError(error) ? error : undefined;
-  report(call, known === undefined ? {} : { error: known });
+  report(call, { error });
   const tellable = known !== undefined && (!isFailure(statusOf(known.code)) || known.retryable);
   if (!tellable && !call.exchange.engaged() && ownError(call, error) === undefined) throw error;
   return call.exchange.sendAnswer(answerOfProblem(problemOf(error)));

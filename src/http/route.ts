@@ -7,7 +7,6 @@ import type { OperationOptions } from "../core/operation.ts";
 import type { OutcomeName } from "../core/outcome.ts";
 import type { Database, Disposition } from "../core/ports.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
-import type { IdemkitError } from "../errors.ts";
 import type { GivenCommand } from "./command.ts";
 import { storedHeaders } from "./headers.ts";
 import { mismatchStatuses } from "./status.ts";
@@ -23,8 +22,8 @@ export interface OutcomeEvent {
   readonly operationId?: string;
   /** From the call to the answer, in milliseconds. */
   readonly durationMs: number;
-  /** The error that idemkit itself answered with, or handed to the framework. */
-  readonly error?: IdemkitError;
+  /** The error that idemkit itself answered with or threw on: an IdemkitError, or a defect that nobody else would log. */
+  readonly error?: unknown;
 }
 
 /** Settings of a binding, shared by its routes. */

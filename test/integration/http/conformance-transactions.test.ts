@@ -144,7 +144,7 @@ overFrameworks(({ framework, on, events, database, connectionString, url, newKey
       operation,
       outcome,
       disposition,
-      error?.code,
+      (error as { code?: string } | undefined)?.code,
     ]);
     expect(seen).toEqual([
       ["json", "executed", "keep", undefined],

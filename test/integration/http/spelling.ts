@@ -5,7 +5,7 @@ type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 /** Names that parsers and objects of JavaScript treat in ways of their own. */
 const names = fc.oneof(
   fc.string({ unit: "binary" }),
-  fc.constantFrom("a", "b", "__proto__", "toJSON", "constructor", "1", "\u0000", "é", "e\u0301"),
+  fc.constantFrom("a", "b", "pipe", "__proto__", "toJSON", "constructor", "1", "\u0000", "é", "e\u0301"),
 );
 const numbers = fc.oneof(
   fc.integer(),
