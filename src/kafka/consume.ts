@@ -48,7 +48,13 @@ export function consume<Tx>(options: ConsumeOptions<Tx>, handlers: EventHandlers
   const { logger, observe, topics, groupId } = settings;
   const fail = (what: string) => (error: unknown) =>
     logger.error(`idemkit: ${inbox.consumer}: ${what}: ${textOf(error)}`);
-  const work = scheduler({ inbox, client, settings, onCommittable: () => commits.soon() });
+  const work = scheduler({
+    inbox,
+    client,
+    settings,
+    onCommittable: () => commits.soon(),
+    runtime: systemRuntime,
+  });
   const member = client.joinGroup(
     { ...settings, topics, groupId },
     {

@@ -7,6 +7,8 @@ import type { Runtime } from "../internal/runtime.ts";
  */
 export interface Outage {
   readonly active: boolean;
+  /** A pause is over, and nothing got through or failed since. */
+  readonly probing: boolean;
   /** How many batches may be in work now, of `concurrency`. */
   allowed(concurrency: number): number;
   /** A batch found it away. */
@@ -46,6 +48,9 @@ export function outage(listener: OutageListener, runtime: Runtime): Outage {
   return {
     get active() {
       return failures > 0;
+    },
+    get probing() {
+      return probing;
     },
     allowed: (concurrency) => {
       if (failures === 0) return concurrency;

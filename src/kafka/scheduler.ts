@@ -1,5 +1,5 @@
 import type { Inbox } from "../inbox/inbox.ts";
-import { systemRuntime } from "../internal/runtime.ts";
+import type { Runtime } from "../internal/runtime.ts";
 import type { CommitLoop } from "./commit-loop.ts";
 import type { ConsumeSettings } from "./consume-options.ts";
 import type { ConsumeStats } from "./consume.ts";
@@ -31,6 +31,7 @@ export interface SchedulerSettings {
   readonly client: KafkaClient;
   readonly settings: ConsumeSettings;
   readonly onCommittable: () => void;
+  readonly runtime: Runtime;
 }
 
 interface State extends SchedulerSettings {
@@ -54,7 +55,7 @@ export function scheduler(given: SchedulerSettings): Scheduler {
     places: places(settings.concurrency * cededPerPlace),
     away: outage(
       outageListener(() => state),
-      systemRuntime,
+      given.runtime,
     ),
     member: undefined,
     stopping: false,
@@ -110,12 +111,7 @@ function outageListener(stateOf: () => State): Parameters<typeof outage>[0] {
       flow(stateOf());
       settings.observe.resumed?.();
     },
-    probe: () => {
-      const state = stateOf();
-      pump(state);
-      // Paused partitions bring nothing to try: what there was went away with its partition.
-      if (state.places.taken === 0) state.away.end();
-    },
+    probe: () => pump(stateOf()),
   };
 }
 
@@ -126,6 +122,8 @@ function pump(state: State): void {
     if (next === undefined) break;
     void run(state, next.work, next.entries);
   }
+  // Paused partitions bring nothing to try: what there was went away with its partition. Nobody else would find out.
+  if (state.away.probing && state.places.taken === 0) state.away.end();
   flow(state);
 }
 

@@ -145,7 +145,7 @@ function joined(member: Member, payload: unknown): void {
     partitions.map((partition) => ({ topic, partition })),
   );
   // A pause would outlive the assignment inside the client.
-  member.consumer?.resume(byTopic(member.owned));
+  attempt(() => member.consumer?.resume(byTopic(member.owned)));
   member.listener.assigned(member.owned);
 }
 

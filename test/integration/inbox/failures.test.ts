@@ -1,4 +1,4 @@
-import { createInbox, savepoint } from "idemkit";
+import { applyIfNewer, createInbox, savepoint } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -151,7 +151,9 @@ test("what a handler does after its time touches nothing: its client may be anot
         await ended;
         const refused = (error: { code: string }): string => error.code;
         const query = await tx.query("select 1").catch(refused);
-        late.push(query, await savepoint(tx, () => writeEffect(tx, nameOf(data))).catch(refused));
+        const saved = await savepoint(tx, () => writeEffect(tx, nameOf(data))).catch(refused);
+        const guard = { aggregate: "a", version: 1, onGap: "accept" } as const;
+        late.push(query, saved, await applyIfNewer(tx, guard, () => {}).catch(refused));
       },
     },
     { handlerTimeoutMs: 20, retry: { attempts: 1 } },
@@ -161,10 +163,10 @@ test("what a handler does after its time touches nothing: its client may be anot
   const next = await pool.connect();
   await next.query("begin");
   over();
-  await until(() => late.length === 2, { what: "the late handler" });
+  await until(() => late.length === 3, { what: "the late handler" });
   await next.query("commit");
   next.release();
-  expect(late).toEqual(["transaction_closed", "transaction_closed"]);
+  expect(late).toEqual(["transaction_closed", "transaction_closed", "transaction_closed"]);
   expect(await bench.effects()).toEqual([]);
 });
 

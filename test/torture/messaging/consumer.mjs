@@ -49,4 +49,5 @@ async function leave() {
 }
 
 process.once("SIGTERM", () => void leave());
+process.on("SIGUSR2", () => console.log(`stats ${JSON.stringify(consumer.stats())}`));
 console.log("ready");

@@ -67,7 +67,7 @@ async function run() {
     onLine: (name, line) => {
       const [word, count] = line.split(" ");
       if (word === "suppressed") suppressed += Number(count);
-      else if (verbose || word === "parked" || word === "ended") log(`${name}: ${line}`);
+      else if (verbose || word === "parked" || word === "ended" || word === "stats") log(`${name}: ${line}`);
     },
   });
   const publisher = kafkaPublisher(await clientOf("kafkajs", broker.brokers), { sendTimeoutMs: 5000 });
@@ -93,6 +93,7 @@ async function run() {
     log("no more faults: draining");
     await drained(pool, { patienceMs: 60_000 });
     clearInterval(telling);
+    workers.askConsumers();
     const result = await check({ pool, brokers: broker.brokers, topic });
     const { counts } = trouble;
     const faultCount = Object.values(counts).reduce((sum, count) => sum + count, 0);

@@ -58,5 +58,14 @@ export function processes({ env, onLine }) {
     return worker;
   }
 
-  return { start, endAll: () => Promise.all([...running].map((worker) => worker.end("SIGKILL"))) };
+  /** Has the consumers tell what they are at: where events are missing, one of them may be stuck. */
+  function askConsumers() {
+    for (const worker of running) if (!worker.name.startsWith("relay")) worker.send("SIGUSR2");
+  }
+
+  return {
+    start,
+    askConsumers,
+    endAll: () => Promise.all([...running].map((worker) => worker.end("SIGKILL"))),
+  };
 }
