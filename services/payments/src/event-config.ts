@@ -21,8 +21,8 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  */
 export const readEventConfig = (environment: Environment): EventConfig => ({
   databaseUrl: required(environment, "DATABASE_URL"),
-  // The relay takes five at most, and each consumer four.
-  poolSize: integer(environment, "POOL_SIZE", { fallback: 10, min: 6, max: 1000 }),
+  // The relay takes five at most, and the consumers four beside it.
+  poolSize: integer(environment, "POOL_SIZE", { fallback: 10, min: 9, max: 1000 }),
   logLevel: oneOf(environment, "LOG_LEVEL", LOG_LEVELS, "info"),
   kafkaBrokers: optional(environment, "KAFKA_BROKERS")
     ?.split(",")

@@ -16,12 +16,13 @@ export interface KafkaConsumersOptions {
 /** Starts both consumers, each a group of its own; more processes share the partitions. */
 export const startKafkaConsumers = (options: KafkaConsumersOptions): readonly Consumer[] => {
   const { database, client, onOutcome, logger } = options;
-  return eventConsumers.map(({ consumer, handlers }) =>
+  return eventConsumers.map(({ consumer, handlers, concurrency }) =>
     consume(
       {
         database,
         client,
         consumer,
+        concurrency,
         groupId: `payments-${consumer}`,
         topics: [ORDER_TOPIC],
         logger,
