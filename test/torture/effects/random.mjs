@@ -15,6 +15,10 @@ export function randomOf(seed) {
   return {
     chance: (of) => next() < of,
     between: (from, to) => from + Math.floor(next() * (to - from)),
-    pick: (of) => of[Math.floor(next() * of.length)] ?? of[0],
+    pick: (of) => {
+      const found = of[Math.floor(next() * of.length)];
+      if (found === undefined) throw new Error("there is nothing to pick from");
+      return found;
+    },
   };
 }
