@@ -33,14 +33,15 @@ export interface PreparedRequest {
 }
 
 function hrefOf(input: string | URL | Request): string {
-  return input instanceof URL ? input.href : String(input as string);
+  if (typeof input === "string") return input;
+  return "url" in input ? input.url : input.href;
 }
 
 /** Reads streams and forms into bytes, once: a try that is repeated must send what the first one sent. */
 export async function prepared(input: string | URL | Request, init: RequestInit): Promise<PreparedRequest> {
   const { signal: _signal, method: _method, headers: _headers, body: _body, ...rest } = init;
   const base = typeof input === "object" && "url" in input ? input : undefined;
-  const url = base === undefined ? hrefOf(input) : base.url;
+  const url = hrefOf(input);
   const method = (init.method ?? base?.method ?? "GET").toUpperCase();
   const headers = new Headers(init.headers ?? base?.headers);
   const content = init.body ?? (base === undefined ? undefined : await base.clone().arrayBuffer());

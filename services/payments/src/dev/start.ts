@@ -37,9 +37,7 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
   cleanups.push(() => issuer.stop());
   stopped.throwIfAborted();
 
-  const provider = await startServiceProcess(providerMain, {
-    PROVIDER_LEDGER: join(folder, "provider.jsonl"),
-  });
+  const provider = await startProvider(folder);
   cleanups.push(() => provider.stop());
   stopped.throwIfAborted();
 
@@ -88,6 +86,9 @@ const run = async (stopped: AbortSignal, cleanups: Cleanup[]): Promise<void> => 
     throw new Error("the service ended by itself");
   }
 };
+
+const startProvider = (folder: string): Promise<ServiceProcess> =>
+  startServiceProcess(providerMain, { PROVIDER_LEDGER: join(folder, "provider.jsonl") });
 
 /** It is asked what became of a call, and takes no keys: that shows more. */
 const providerSettings = (url: string): Record<string, string> => ({
