@@ -656,8 +656,8 @@ export const migrations: readonly { number: number; name: string; breaking: bool
   { number: 1, name: "idempotency-record", breaking: true, sql: `-- breaking
 -- The record of a finished command: logged, since an unlogged table forgets every key in a crash.
 -- Collation "C": keys are compared as bytes, alike on every server and faster than by a locale.
--- An enum and not a check: a check's expression is read and prepared again for every row that is inserted.
-create type :"schema".disposition as enum ('keep', 'refuse');
+-- 'running' and 'uncertain' are the external mode's, see 0004. An enum and not a check: a check's expression is read and prepared again for every row that is inserted.
+create type :"schema".disposition as enum ('keep', 'refuse', 'running', 'uncertain');
 
 create table :"schema".idempotency_record (
   scope        text collate "C" not null,
@@ -855,9 +855,6 @@ create table :"schema".aggregate_version (
 -- External mode: an operation that calls other systems keeps its record from the claim on. Until its end the record is
 -- 'running' (leased to an attempt) or 'uncertain' (nobody knows whether a call took effect), and never expires.
 alter table :"schema".idempotency_record
-  drop constraint idempotency_record_disposition_check,
-  add constraint idempotency_record_disposition_check
-    check (disposition in ('keep', 'refuse', 'running', 'uncertain')),
   add column attempt_id       uuid,
   add column attempt          integer,
   add column lease_expires_at timestamptz,

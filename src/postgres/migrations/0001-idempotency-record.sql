@@ -1,8 +1,8 @@
 -- breaking
 -- The record of a finished command: logged, since an unlogged table forgets every key in a crash.
 -- Collation "C": keys are compared as bytes, alike on every server and faster than by a locale.
--- An enum and not a check: a check's expression is read and prepared again for every row that is inserted.
-create type :"schema".disposition as enum ('keep', 'refuse');
+-- 'running' and 'uncertain' are the external mode's, see 0004. An enum and not a check: a check's expression is read and prepared again for every row that is inserted.
+create type :"schema".disposition as enum ('keep', 'refuse', 'running', 'uncertain');
 
 create table :"schema".idempotency_record (
   scope        text collate "C" not null,

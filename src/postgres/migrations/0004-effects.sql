@@ -2,9 +2,6 @@
 -- External mode: an operation that calls other systems keeps its record from the claim on. Until its end the record is
 -- 'running' (leased to an attempt) or 'uncertain' (nobody knows whether a call took effect), and never expires.
 alter table :"schema".idempotency_record
-  drop constraint idempotency_record_disposition_check,
-  add constraint idempotency_record_disposition_check
-    check (disposition in ('keep', 'refuse', 'running', 'uncertain')),
   add column attempt_id       uuid,
   add column attempt          integer,
   add column lease_expires_at timestamptz,
