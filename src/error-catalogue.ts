@@ -217,7 +217,7 @@ export const errorCatalogue = {
   },
   webhook_method: {
     retryable: false,
-    message: "a webhook is sent with POST",
+    message: "a webhook is sent with POST: this request is not one",
   },
   webhook_body_too_large: {
     retryable: false,

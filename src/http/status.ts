@@ -39,10 +39,10 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
   relay_publisher_invalid: 500,
   kafka_producer_unsafe: 500,
   kafka_auto_commit: 500,
-  kafka_key_held: 500,
-  kafka_publisher_closed: 503,
+  kafka_key_held: 503,
+  kafka_publisher_closed: 500,
   event_malformed: 500,
-  event_handler_failed: 500,
+  event_handler_failed: 503,
   inbox_unavailable: 503,
   inbox_aborted: 503,
   inbox_transaction_unknown: 500,
@@ -60,7 +60,7 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
   effect_refused: 422,
   // The client's own, which no server answers.
   client_retry_refused: 500,
-  client_operation_in_doubt: 500,
+  client_operation_in_doubt: 503,
   client_operation_changed: 500,
 };
 

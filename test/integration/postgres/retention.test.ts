@@ -128,7 +128,7 @@ test("the cleaner deletes every expired record, batch by batch, and no live one"
   Object.assign(database.connections, {
     query: async (call: Parameters<typeof query>[0]) => {
       const result = await query(call);
-      batches.push(result.count);
+      if (call.name?.includes("delete-expired") === true) batches.push(result.count);
       return result;
     },
   });
@@ -182,12 +182,13 @@ test("the cleaner outlives an outage of the database", async () => {
   });
   await until(() => rounds.length > 0);
   await cluster.stop("immediate");
-  await until(() => errors.length > 0);
+  const failed = (text: string): boolean => text.startsWith("idemkit: deleting expired records failed: ");
+  await until(() => errors.some(failed));
   await cluster.start();
   const before = rounds.length;
   await until(() => rounds.length > before, { timeoutMs: 20_000 });
   await running.stop();
-  expect(errors[0]).toMatch(/^idemkit: deleting expired records failed: /);
+  expect(errors.filter(failed).length).toBeGreaterThan(0);
 });
 
 test.each([23, 73, 0.5])(

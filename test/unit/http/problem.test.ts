@@ -14,8 +14,9 @@ describe("problemOf", () => {
     const { retryable } = errorCatalogue[code];
     expect(body.retry === "same-key").toBe(retryable);
     expect(headers["retry-after"]).toBe(retryable ? "1" : undefined);
-    // What is told to come back with the same key was not answered by a defect.
-    expect(status === 503 || code === "operation_in_progress").toBe(retryable);
+    // What is told to come back with the same key was not answered by a defect; a provider is told of the handler's.
+    const comesBack = code === "operation_in_progress" || code === "webhook_handler_failed";
+    expect(status === 503 || comesBack).toBe(retryable);
   });
 
   test("tells which operation and which part of a command", () => {
