@@ -55,24 +55,33 @@ export const handlers = { one: chargeOne, five: chargeFive };
  */
 
 /**
+ * @template T
+ * @param {import("pg").Pool} pool
+ * @param {(client: import("pg").PoolClient) => Promise<T>} work
+ */
+export async function inTransaction(pool, work) {
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    const value = await work(client);
+    await client.query("commit");
+    client.release();
+    return value;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}
+
+/**
  * How a service without any protection runs them: one statement alone, five in a transaction.
  * @param {import("pg").Pool} pool
  * @param {HandlerName} name
  * @param {Call} call
  */
-export async function runBare(pool, name, call) {
+export function runBare(pool, name, call) {
   if (name === "one") return handlers.one(pool, call);
-  const client = await pool.connect();
-  try {
-    await client.query("begin");
-    const payment = await handlers.five(client, call);
-    await client.query("commit");
-    client.release();
-    return payment;
-  } catch (error) {
-    client.release(true);
-    throw error;
-  }
+  return inTransaction(pool, (client) => handlers.five(client, call));
 }
 
 /**

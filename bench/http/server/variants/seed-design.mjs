@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 
-import { callOf, runBare } from "../handlers.mjs";
+import { callOf, handlers, inTransaction } from "../handlers.mjs";
 
 const lookUp = "select command_hash, status, body from seed_response where key = $1 and expires_at > now()";
 const save = `insert into seed_response (key, command_hash, status, body, expires_at)
   values ($1, $2, $3, $4, now() + interval '48 hours') on conflict (key) do nothing`;
 
 /**
- * The first seed's middleware: look up, run the handler, save in a second transaction. Two requests at once both run.
+ * The first seed's middleware, statement by statement: look up, run the handler in its transaction, save in a second one.
+ * Two requests at once both run.
  * @type {import("../handlers.mjs").Variant}
  */
 export function seedDesign(app, { pool, handler }) {
@@ -18,8 +19,9 @@ export function seedDesign(app, { pool, handler }) {
     const [known] = rows;
     if (known?.command_hash === hash) return reply.code(known.status).send(known.body);
     if (known !== undefined) return reply.code(409).send({ code: "idempotency_key_reused" });
-    const payment = await runBare(pool, handler, call);
-    await pool.query(save, [call.key, hash, 201, JSON.stringify(payment)]);
+    const payment = await inTransaction(pool, (client) => handlers[handler](client, call));
+    const values = [call.key, hash, 201, JSON.stringify(payment)];
+    await inTransaction(pool, (client) => client.query(save, values));
     return reply.code(201).send(payment);
   });
 }
