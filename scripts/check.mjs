@@ -98,6 +98,7 @@ const checks = [
       ),
   },
   { name: "unit", run: () => node("vitest", "run", "--project", "unit", "--reporter", "dot") },
+  { name: "client", run: () => node("scripts/client-bundle.mjs") },
   { name: "knip", run: () => node("knip") },
   { name: "publint", run: () => node("publint", "run", tarball, "--strict") },
   { name: "attw", run: () => node("@arethetypeswrong/cli#attw", tarball, "--profile", "esm-only") },
