@@ -73,9 +73,19 @@ async function unfinished() {
   return /** @type {{ left: number }[]} */ (rows)[0]?.left ?? 0;
 }
 
+/** @returns {Promise<boolean>} whether the provider was there to be told */
+async function behave() {
+  try {
+    const body = JSON.stringify({ faultRate: 0 });
+    return (await fetch(`${world.provider.url}/switches`, { method: "PUT", body })).ok;
+  } catch {
+    return false; // it has just died, and is started again
+  }
+}
+
 /** The provider behaves from here on; what nobody can know is said by hand, and everything must end. */
 async function settle() {
-  await fetch(`${world.provider.url}/switches`, { method: "PUT", body: JSON.stringify({ faultRate: 0 }) });
+  while (!(await behave())) await new Promise((resolve) => setTimeout(resolve, 100));
   const deadline = performance.now() + 20 * leaseMs;
   while ((await unfinished()) > 0 && performance.now() < deadline) {
     resolved += await resolveByHand(world, database);
