@@ -4,7 +4,7 @@ import type { CallOf, Executed, Execution, Protocol } from "./execution.ts";
 import { sameFingerprint } from "./fingerprint.ts";
 import { checkIdentity, identityText } from "./identity.ts";
 import { inProcessOf } from "./in-process.ts";
-import type { InProcess, Running, SharedClaim } from "./in-process.ts";
+import type { Claiming, InProcess, Running, SharedClaim } from "./in-process.ts";
 import type { Attempt, AttemptSettings, Claimed, Unclaimed } from "./ports.ts";
 import { waiter } from "./waiter.ts";
 import type { Waiter } from "./waiter.ts";
@@ -43,7 +43,7 @@ export async function executeBy<Tx, A>(call: CallOf<Tx>, protocol: Protocol<A>):
       if (!(await waits.until(running.settled))) return { outcome: "in-progress" };
       continue;
     }
-    const shared = known.claiming.get(identity);
+    const shared = known.claiming.get(identity)?.claim;
     const claim = await (shared ?? lead(call, protocol, known, identity));
     if (claim.claim === "own") return claim.ended;
     if (claim.claim === "claimed") continue;
@@ -74,18 +74,20 @@ async function lead<Tx, A>(
 ): Promise<OwnClaim> {
   const operationId = call.runtime.newId();
   const claiming = claimed(call, protocol, operationId, known.finished.has(identity));
-  known.claiming.set(identity, claiming);
+  const entry: Claiming = { claim: claiming };
+  known.claiming.set(identity, entry);
   let claim: Claimed<A>;
   try {
     claim = await claiming;
   } finally {
     known.claiming.delete(identity);
+    entry.claim = undefined;
   }
   if (claim.claim === "found") known.finished.add(identity);
   if (claim.claim !== "claimed") return claim;
   const { attempt } = claim;
-  const entry = { fingerprint: call.fingerprint, operationId };
-  return { claim: "own", ended: own(known, identity, entry, () => protocol.run(attempt, operationId)) };
+  const running = { fingerprint: call.fingerprint, operationId };
+  return { claim: "own", ended: own(known, identity, running, () => protocol.run(attempt, operationId)) };
 }
 
 /** Even a claim can be refused: where sessions are serializable by default, the first one reads inside its transaction. */

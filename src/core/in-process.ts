@@ -17,12 +17,20 @@ export interface Running {
 /** A claim as duplicates see it: the attempt itself stays with the call that made the claim. */
 export type SharedClaim = Unclaimed | { readonly claim: "claimed" };
 
+/**
+ * A claim on its way. Emptied when it is there: the tables that a map has grown out of keep their entries until the next
+ * full collection, and a claim leads to all of its attempt.
+ */
+export interface Claiming {
+  claim: Promise<SharedClaim> | undefined;
+}
+
 /** The registry of one database object. */
 export interface InProcess {
   /** Attempts that hold their claim. */
   readonly running: Map<string, Running>;
   /** Claims on their way: duplicates that arrive meanwhile share the answer. */
-  readonly claiming: Map<string, Promise<SharedClaim>>;
+  readonly claiming: Map<string, Claiming>;
   /** How many calls wait for an operation, by identity. */
   readonly waiting: Map<string, number>;
   /** Identities seen finished lately: their repeats are answered by one read instead of a transaction. */

@@ -91,9 +91,10 @@ function prepared(
 
 function add(transaction: Transaction, events: readonly CheckedEvent[]): readonly string[] {
   if (transaction.ended) throw new IdemkitError("transaction_closed");
-  const found = transaction.hooks.get(buffered) as OutboxBuffer | undefined;
+  const found = transaction.hooks?.get(buffered) as OutboxBuffer | undefined;
   const buffer = found ?? newBuffer(transaction);
   buffer.add(events);
+  transaction.hooks ??= new Map();
   transaction.hooks.set(buffered, buffer);
   return events.map(({ eventId }) => eventId);
 }

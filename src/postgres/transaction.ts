@@ -20,7 +20,8 @@ export interface Transaction {
   /** Whether it has been committed or rolled back. */
   readonly ended: boolean;
   run(call: Call): Promise<Result>;
-  readonly hooks: Map<symbol, CommitHook>;
+  /** Made for the first hook of a transaction: most have none. */
+  hooks: Map<symbol, CommitHook> | undefined;
 }
 
 /** Settings that every transaction of a database shares. */
@@ -52,41 +53,31 @@ export function withCommitHooks<Tx>(
   };
 }
 
-function hooked<Tx>(session: Session<Tx>, home: TransactionHome): Session<Tx> {
-  let hooks: Map<symbol, CommitHook> | undefined;
-  let ended = false;
-  const transaction: Transaction = {
-    schema: home.schema,
-    connections: home.connections,
-    notify: home.notify,
-    // Made for the first event of a transaction: most have none.
-    get hooks() {
-      hooks ??= new Map();
-      return hooks;
-    },
-    get ended() {
-      return ended;
-    },
-    run: session.run,
+/** Changes the session in place: a copy would need an accessor of its own for `broken`, see `lazy-signal.ts`. */
+function hooked<Tx>(session: Session<Tx>, { schema, connections, notify }: TransactionHome): Session<Tx> {
+  const { commit, rollback, run } = session;
+  const transaction: Transaction & { ended: boolean } = {
+    schema,
+    connections,
+    notify,
+    ended: false,
+    run,
+    hooks: undefined,
   };
   remember(session.tx, transaction);
-  return {
-    tx: session.tx,
-    get broken() {
-      return session.broken;
-    },
-    run: session.run,
-    commit: async (...calls) => {
-      ended = true;
-      if (hooks === undefined) return session.commit(...calls);
-      await session.commit(...callsOf(hooks), ...calls);
+  return Object.assign(session, {
+    commit: async (...calls: readonly Call[]) => {
+      transaction.ended = true;
+      const { hooks } = transaction;
+      if (hooks === undefined) return commit(...calls);
+      await commit(...callsOf(hooks), ...calls);
       for (const hook of hooks.values()) hook.committed();
     },
-    rollback: async () => {
-      ended = true;
-      await session.rollback();
+    rollback: () => {
+      transaction.ended = true;
+      return rollback();
     },
-  };
+  });
 }
 
 /** A database around another replaces what that one remembered. */
@@ -96,17 +87,18 @@ function remember(tx: unknown, transaction: Transaction): void {
   if (session !== undefined) session.transaction = transaction;
 }
 
-function callsOf(hooks: Transaction["hooks"]): readonly Call[] {
+function callsOf(hooks: ReadonlyMap<symbol, CommitHook>): readonly Call[] {
   return [...hooks.values()].flatMap((hook) => hook.calls());
 }
 
 /** Remembers the state of every hook; the function returned goes back to it. */
-export function markHooks({ hooks }: Transaction): () => void {
-  const undo = new Map([...hooks].map(([name, hook]) => [name, hook.mark()]));
+export function markHooks(transaction: Transaction): () => void {
+  const undo = new Map([...(transaction.hooks ?? [])].map(([name, hook]) => [name, hook.mark()]));
   return () => {
-    for (const name of hooks.keys()) {
+    const { hooks } = transaction;
+    for (const name of hooks?.keys() ?? []) {
       const back = undo.get(name);
-      if (back === undefined) hooks.delete(name);
+      if (back === undefined) hooks?.delete(name);
       else back();
     }
   };
