@@ -56,7 +56,8 @@ export const createApp = (options: AppOptions): FastifyInstance => {
     sendProblem(reply, problem({ status: 404, code: "route_not_found", detail: "there is no such route" })),
   );
   const context = { reads: reader(pool), database, authentication: authenticated(authenticate) };
-  probeRoutes(app, { pool, stopping });
+  const described = { provider: work !== undefined, webhooks: webhookSecret !== undefined };
+  probeRoutes(app, { pool, stopping, described });
   orderRoutes(app, context);
   paymentRoutes(app, context);
   if (work !== undefined) {

@@ -23,8 +23,34 @@ import {
   replayed,
 } from "./openapi-parts.ts";
 
-/** The description of the API, as `/openapi.json` serves it. */
-export const openApiDocument = {
+/** What this process has beside orders and payments. */
+export interface Described {
+  readonly provider: boolean;
+  readonly webhooks: boolean;
+}
+
+const webhookPaths = {
+  "/webhooks/provider": {
+    post: {
+      operationId: "providerWebhook",
+      summary: "Takes an event of the provider, signed as Standard Webhooks say; a repeat changes nothing.",
+      security: [],
+      responses: {
+        "200": { description: "It is in the database." },
+        "401": refusal("`webhook_signature_invalid`"),
+        "503": comeBack("`inbox_unavailable`"),
+      },
+    },
+  },
+};
+
+/** The description of the API, as `/openapi.json` serves it: the routes that are there, and no others. */
+export const openApiDocument = ({ provider, webhooks }: Described) => ({
+  ...base,
+  paths: { ...base.paths, ...(provider ? providerPaths : {}), ...(webhooks ? webhookPaths : {}) },
+});
+
+const base = {
   openapi: "3.1.0",
   info: {
     title: "Payments",
@@ -81,7 +107,6 @@ export const openApiDocument = {
         },
       },
     },
-    ...providerPaths,
     "/health": {
       get: {
         operationId: "health",

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import { openApiDocument } from "./openapi.ts";
+import type { Described } from "./openapi.ts";
 import { problem } from "./problem.ts";
 import { sendProblem } from "./send-problem.ts";
 
@@ -8,13 +9,14 @@ export interface ProbeOptions {
   readonly pool: Pool;
   /** True from the moment the process has been told to stop. */
   readonly stopping: () => boolean;
+  readonly described: Described;
 }
 
 /** A probe that waits longer than this has its answer. */
 const READY_TIMEOUT_MS = 2000;
 
 /** What anyone may ask without a token: liveness, readiness and the description of the API. */
-export const probeRoutes = (app: FastifyInstance, { pool, stopping }: ProbeOptions): void => {
+export const probeRoutes = (app: FastifyInstance, { pool, stopping, described }: ProbeOptions): void => {
   // Alive means that the process answers; a database that is away is no reason to restart it.
   app.get("/health", async () => ({ status: "ok", service: "payments" }));
 
@@ -29,7 +31,7 @@ export const probeRoutes = (app: FastifyInstance, { pool, stopping }: ProbeOptio
     );
   });
 
-  app.get("/openapi.json", async () => openApiDocument);
+  app.get("/openapi.json", async () => openApiDocument(described));
 };
 
 const answers = async (pool: Pool): Promise<boolean> => {
