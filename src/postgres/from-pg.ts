@@ -57,11 +57,7 @@ export function fromPg<P extends PgPool>(
 }
 
 function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connections<ClientOf<P>> {
-  const statement = ({ name, text, values }: Call): PgStatement => ({
-    name: prepared ? name : undefined,
-    text,
-    values: values as unknown[] | undefined, // which pg only reads
-  });
+  const statement = (call: Call): PgStatement => statementOf(call, prepared);
   return {
     query: async (call) => {
       const { session, run } = pgSession(await connected(pool), statement);
@@ -91,7 +87,7 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
       const client = await connected(pool);
       const { session } = pgSession<ClientOf<P>>(client, statement);
       try {
-        const opening = [{ text: beginText(isolation) }, statement(first)];
+        const opening = [beginText(isolation), statement(first)];
         const [, result] = await inOneFlight(inOnePacket(client, opening));
         if (result === undefined) throw new IdemkitError("idempotency_unavailable", { detail: "no answer" });
         return { session, first: resultOf(result) };
@@ -101,6 +97,12 @@ function pgConnections<P extends PgPool>(pool: P, prepared: boolean): Connection
       }
     },
   };
+}
+
+function statementOf({ name, text, values }: Call, prepared: boolean): PgStatement {
+  if (values === undefined) return text;
+  const given = values as unknown[]; // which pg only reads
+  return prepared && name !== undefined ? { name, text, values: given } : { text, values: given };
 }
 
 async function connected(pool: PgPool): Promise<PgClient> {
@@ -210,7 +212,7 @@ async function commit(client: PgClient, statements: readonly PgStatement[]): Pro
   if (status === "I") throw new IdemkitError("transaction_ended");
   let results: readonly PgResult[];
   try {
-    results = await flown(client, [...statements, { text: "commit" }]);
+    results = await flown(client, [...statements, "commit"]);
   } catch (error) {
     throw sqlstateOf(error) === "25P02" ? unheard(error) : error;
   }
@@ -262,7 +264,7 @@ async function endAborted(client: PgClient, onLost: (error: Error) => void): Pro
   const late = new Promise<Error>((resolve) => {
     timer = setTimeout(() => resolve(new Error("rollback timed out")), rollbackTimeoutMs);
   });
-  const rolledBack = client.query({ text: "rollback" }).then(
+  const rolledBack = client.query("rollback").then(
     () => undefined,
     (cause: unknown) => {
       const error = cause instanceof Error ? cause : new Error(String(cause));

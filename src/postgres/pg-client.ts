@@ -7,12 +7,10 @@ export interface PgResult {
   readonly rows: readonly Row[];
 }
 
-/** The part of a statement of `pg` that is written. */
-export interface PgStatement {
-  readonly name?: string | undefined;
-  readonly text: string;
-  readonly values?: unknown[] | undefined;
-}
+/** A statement as `pg` takes it. Bare text where that is all: `pg` clones an object, descriptor by descriptor. */
+export type PgStatement =
+  | string
+  | { readonly name?: string; readonly text: string; readonly values?: unknown[] };
 
 /** The members of a `pg` client that are called, whichever version it is. */
 export interface PgClient {

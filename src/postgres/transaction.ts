@@ -43,18 +43,20 @@ export function withCommitHooks<Tx>(
   connections: Connections<Tx>,
   home: Pick<TransactionHome, "schema" | "notify">,
 ): Connections<Tx> {
+  const inside = { schema: home.schema, notify: home.notify, connections };
   return {
     query: connections.query,
     reserve: connections.reserve,
     begin: async (first, isolation) => {
       const begun = await connections.begin(first, isolation);
-      return { first: begun.first, session: hooked(begun.session, { ...home, connections }) };
+      addHooks(begun.session, inside);
+      return begun;
     },
   };
 }
 
 /** Changes the session in place: a copy would need an accessor of its own for `broken`, see `lazy-signal.ts`. */
-function hooked<Tx>(session: Session<Tx>, { schema, connections, notify }: TransactionHome): Session<Tx> {
+function addHooks<Tx>(session: Session<Tx>, { schema, connections, notify }: TransactionHome): void {
   const { commit, rollback, run } = session;
   const transaction: Transaction & { ended: boolean } = {
     schema,
@@ -65,19 +67,26 @@ function hooked<Tx>(session: Session<Tx>, { schema, connections, notify }: Trans
     hooks: undefined,
   };
   remember(session.tx, transaction);
-  return Object.assign(session, {
-    commit: async (...calls: readonly Call[]) => {
+  Object.assign(session, {
+    commit: (...calls: readonly Call[]) => {
       transaction.ended = true;
       const { hooks } = transaction;
-      if (hooks === undefined) return commit(...calls);
-      await commit(...callsOf(hooks), ...calls);
-      for (const hook of hooks.values()) hook.committed();
+      return hooks === undefined ? commit(...calls) : commitWith(hooks, commit, calls);
     },
     rollback: () => {
       transaction.ended = true;
       return rollback();
     },
   });
+}
+
+async function commitWith(
+  hooks: ReadonlyMap<symbol, CommitHook>,
+  commit: Session<unknown>["commit"],
+  calls: readonly Call[],
+): Promise<void> {
+  await commit(...callsOf(hooks), ...calls);
+  for (const each of hooks.values()) each.committed();
 }
 
 /** A database around another replaces what that one remembered. */
