@@ -58,10 +58,9 @@ async function turnOf({ ratePerSecond, connections }, { index, turn, startMs }) 
  * One request after the other on one connection. An answer counts only if it is 201 and names its own key.
  * @param {Run} run
  * @param {Seen} seen
- * @param {{ index: number, startMs: number }} place
+ * @param {{ connection: import("./connection.mjs").Connection, index: number, startMs: number }} place
  */
-async function work(run, seen, { index, startMs }) {
-  const connection = await openConnection(run.port);
+async function work(run, seen, { connection, index, startMs }) {
   const untilMs = startMs + run.seconds * 1000;
   for (let turn = 0; seen.next < (run.limit ?? Infinity); turn += 1) {
     const from = await turnOf(run, { index, turn, startMs });
@@ -87,11 +86,10 @@ async function work(run, seen, { index, startMs }) {
 export async function runLoad(run) {
   /** @type {Seen} */
   const seen = { next: 0, sent: 0, failed: 0, failure: undefined, latencies: [] };
+  const open = await Promise.all(Array.from({ length: run.connections }, () => openConnection(run.port)));
   const cpu = process.cpuUsage();
   const startMs = performance.now();
-  await Promise.all(
-    Array.from({ length: run.connections }, (_, index) => work(run, seen, { index, startMs })),
-  );
+  await Promise.all(open.map((connection, index) => work(run, seen, { connection, index, startMs })));
   const elapsedMs = performance.now() - startMs;
   const used = process.cpuUsage(cpu);
   const sorted = Float64Array.from(seen.latencies).toSorted();
