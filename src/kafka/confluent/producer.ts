@@ -12,6 +12,9 @@ const queueFull = -184;
 /** How soon delivery reports are looked for. */
 const pollMs = 5;
 
+/** How long the other records of a send that has failed are waited for. */
+const stragglersMs = 1000;
+
 interface Report {
   readonly opaque: { readonly settle: (error: Error | undefined) => void };
 }
@@ -82,9 +85,22 @@ async function send(producer: RdKafkaProducer, batches: readonly PartitionRecord
   return judge(reports);
 }
 
-/** Waits for all, and not for the first that fails: what is still on its way would be taken for given up. */
+/**
+ * Waits for all, and not for the first that fails: what is still on its way would be taken for given up. But records that the broker
+ * refused for the gap before them wait for ever in a producer that has failed for good, so then not for long. Whatever of
+ * the old producer arrives later is a repeat of what the next one sends, and behind no gap.
+ */
 async function judge(reports: readonly Promise<Error | undefined>[]): Promise<void> {
-  const errors = (await Promise.all(reports)).filter((error) => error !== undefined);
+  const errors: Error[] = [];
+  const broken = deferred<undefined>();
+  const all = reports.map(async (report) => {
+    const error = await report;
+    if (error === undefined) return;
+    errors.push(error);
+    broken.resolve(undefined);
+  });
+  const enough = broken.promise.then(() => delay(stragglersMs, undefined, { ref: false }));
+  await Promise.race([Promise.all(all), enough]);
   // The reason, before what was dropped because of it.
   const failed = errors.find((error) => protocolErrorOf(error) !== undefined) ?? errors[0];
   if (failed !== undefined) throw failed;
