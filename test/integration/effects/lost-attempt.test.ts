@@ -93,14 +93,17 @@ describe("an attempt that lost its operation", () => {
 
   test("keeps its lease while it lives, longer than the lease", async () => {
     const other = fromPg(pool);
+    const claimed = deferred<undefined>();
     const go = deferred<undefined>();
     const charge = withEffects(database, { operation: "charge", ...fast }, async (_command: Charge) => {
+      claimed.resolve(undefined);
       await go.promise;
       return "done";
     });
     const elsewhere = withEffects(other, { operation: "charge", ...fast }, () => "stolen");
     const given = call();
     const first = charge(given);
+    await claimed.promise;
     const lived = performance.now() + 1.5 * fast.leaseMs;
     await until(
       async () => {
