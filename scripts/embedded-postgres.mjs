@@ -1,11 +1,12 @@
 // A real PostgreSQL without an installation: for `npm start`, the tests and the benchmarks. Linux and macOS.
 import { rmSync } from "node:fs";
 
+import { freePort } from "./process/free-port.mjs";
 import { guardFolder } from "./process/guard.mjs";
 import { tryLock } from "./process/owner-lock.mjs";
 import { postgresBinDir } from "./postgres/binaries.mjs";
 import { initialise, locateDataFolder, passwordOf } from "./postgres/data-folder.mjs";
-import { freePort, killEverything, runPostmaster, stopLeftOver } from "./postgres/postmaster.mjs";
+import { killEverything, runPostmaster, stopLeftOver } from "./postgres/postmaster.mjs";
 
 /** @typedef {import("./embedded-postgres.d.mts").StartPostgresOptions} StartPostgresOptions */
 /** @typedef {import("./embedded-postgres.d.mts").EmbeddedPostgres} EmbeddedPostgres */

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { freePort } from "../postgres/postmaster.mjs";
+import { freePort } from "../process/free-port.mjs";
 import { guardFolder, guardProcess } from "../process/guard.mjs";
 import { javaCommand, kafkaJars } from "./jars.mjs";
 import { isServing } from "./metadata.mjs";

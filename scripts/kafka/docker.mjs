@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { freePort } from "../postgres/postmaster.mjs";
+import { freePort } from "../process/free-port.mjs";
 import { kafkaVersion } from "./jars.mjs";
 import { isServing } from "./metadata.mjs";
 import { fixedSettings } from "./settings.mjs";

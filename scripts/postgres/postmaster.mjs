@@ -1,7 +1,6 @@
 // One run of the server: from its start to its end.
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -12,21 +11,6 @@ import { serverEnvironment } from "./data-folder.mjs";
 /** @typedef {import("./data-folder.mjs").DataFolder} DataFolder */
 /** @typedef {{ pid: number, exited: Promise<void>, hasExited: () => boolean }} Postmaster */
 /** @typedef {{ binDir: string, port: number, settings: Record<string, string | number | boolean> }} StartOptions */
-
-/** @returns {Promise<number>} a port that was free a moment ago */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      server.close(() => {
-        resolve(port);
-      });
-    });
-  });
-}
 
 /** @param {string} path */
 function readLines(path) {

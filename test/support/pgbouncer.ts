@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { findPgBouncer } from "../../scripts/pgbouncer.mjs";
-import { freePort } from "../../scripts/postgres/postmaster.mjs";
+import { freePort } from "../../scripts/process/free-port.mjs";
 import { serverUser } from "../../scripts/postgres/server-user.mjs";
 import { guardFolder, guardProcess } from "../../scripts/process/guard.mjs";
 import { databaseUrl } from "./server.ts";

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { whyNoKafka } from "../../../scripts/kafka/provide.mjs";
-import { freePort } from "../../../scripts/postgres/postmaster.mjs";
+import { freePort } from "../../../scripts/process/free-port.mjs";
 import { dataFolder } from "../../../services/payments/src/dev/places.ts";
 import { spawnProcess } from "../../support/index.ts";
 import type { TestProcess } from "../../support/index.ts";

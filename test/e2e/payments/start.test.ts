@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../../scripts/postgres/postmaster.mjs";
+import { freePort } from "../../../scripts/process/free-port.mjs";
 import { dataFolder } from "../../../services/payments/src/dev/places.ts";
 import { spawnProcess, until } from "../../support/index.ts";
 import type { TestProcess } from "../../support/index.ts";
