@@ -73,25 +73,26 @@ async function unfinished() {
   return /** @type {{ left: number }[]} */ (rows)[0]?.left ?? 0;
 }
 
-/** @returns {Promise<boolean>} whether the provider was there to be told */
+/** @returns {Promise<boolean>} whether the provider could be told */
 async function behave() {
   try {
     const body = JSON.stringify({ faultRate: 0 });
     return (await fetch(`${world.provider.url}/switches`, { method: "PUT", body })).ok;
   } catch {
-    return false; // it has just died, and is started again
+    return false; // it has just died of a fault
   }
 }
 
-/** The provider behaves from here on; what nobody can know is said by hand, and everything must end. */
+/** From here on the provider behaves, as often as it comes back; what nobody can know is said by hand, and everything must end. */
 async function settle() {
-  while (!(await behave())) await new Promise((resolve) => setTimeout(resolve, 100));
   const deadline = performance.now() + 20 * leaseMs;
-  while ((await unfinished()) > 0 && performance.now() < deadline) {
-    resolved += await resolveByHand(world, database);
+  for (;;) {
+    const behaves = await behave();
+    if (behaves) resolved += await resolveByHand(world, database);
+    const left = await unfinished();
+    if ((behaves && left === 0) || performance.now() > deadline) return left;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  return unfinished();
 }
 
 console.error(`the provider ${kind.name}; ${seconds} s, seed ${seed}`);
