@@ -535,11 +535,11 @@ on conflict (scope, operation, key) do update set
   created_at   = excluded.created_at,
   expires_at   = excluded.expires_at`,
   "saga-claim": `update :"schema".saga
-set attempt_id = gen_random_uuid(), woken = false,
+set attempt_id = gen_random_uuid(), woken = false, state = coalesce(resume_state, state), resume_state = null,
     lease_expires_at = clock_timestamp() + make_interval(secs => $2)
 where saga_id in (
   select saga_id from :"schema".saga
-  where state in ('running', 'compensating') and name = any ($1)
+  where state in ('running', 'compensating', 'uncertain') and name = any ($1)
     and wake_at <= clock_timestamp() and lease_expires_at <= clock_timestamp()
   order by wake_at
   limit $3
@@ -549,7 +549,9 @@ returning saga_id, attempt_id, name, state, input, failure, tries, deadline_at <
   "saga-list": `select x.saga_id, x.name, x.state, x.tries,
        extract(epoch from clock_timestamp() - x.created_at)::float8 * 1000 as age_ms,
        array(select s.step_name || ':' || s.direction from :"schema".saga_step as s
-             where s.saga_id = x.saga_id and s.participant = '' and s.state in ('intent', 'waiting')
+             where s.saga_id = x.saga_id and s.participant = ''
+               and (s.state in ('intent', 'waiting')
+                    or s.state = 'refused' and (s.direction = 'action') = (x.resume_state = 'running'))
              order by s.intended_at) as open_steps
 from :"schema".saga as x
 where x.state = any ($1)
@@ -561,11 +563,13 @@ limit $2`,
       failure          = coalesce($4, failure),
       tries            = $5,
       resume_state     = $7,
-      wake_at          = clock_timestamp() + make_interval(secs => case when woken then 0 else coalesce($6::float8, 0) end),
+      wake_at          = case when $3 = 'uncertain' and $6::float8 is null then 'infinity'
+                              else clock_timestamp()
+                                   + make_interval(secs => case when woken then 0 else coalesce($6::float8, 0) end) end,
       woken            = false,
       ended_at         = case when $3 in ('committed', 'compensated') then clock_timestamp() end,
-      attempt_id       = case when $6 is null and $3 in ('running', 'compensating') then attempt_id end,
-      lease_expires_at = case when $6 is null and $3 in ('running', 'compensating') then lease_expires_at
+      attempt_id       = case when $6::float8 is null and $3 in ('running', 'compensating') then attempt_id end,
+      lease_expires_at = case when $6::float8 is null and $3 in ('running', 'compensating') then lease_expires_at
                               else '-infinity' end
   where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
   returning 1)
@@ -600,13 +604,15 @@ returning x.saga_id`,
   update :"schema".saga
   set state = resume_state, resume_state = null, tries = 0, wake_at = clock_timestamp()
   where saga_id = $1 and state = 'uncertain'
-    and exists (select from :"schema".saga_step
-                where saga_id = $1 and participant = '' and step_name = $2 and direction = $3 and state = 'intent')
+    and exists (select from :"schema".saga_step as s
+                where s.saga_id = $1 and s.participant = '' and s.step_name = $2 and s.direction = $3
+                  and (s.state = 'intent'
+                       or s.state = 'refused' and (s.direction = 'action') = (saga.resume_state = 'running')))
   returning saga_id)
 update :"schema".saga_step as x
 set state = $4, result = $5, ended_at = clock_timestamp()
 from mine
-where x.saga_id = mine.saga_id and x.participant = '' and x.step_name = $2 and x.direction = $3 and x.state = 'intent'
+where x.saga_id = mine.saga_id and x.participant = '' and x.step_name = $2 and x.direction = $3
 returning x.step_name`,
   "saga-start": `insert into :"schema".saga (saga_id, name, state, input, deadline_at)
 values ($1, $2, 'running', $3, coalesce(clock_timestamp() + make_interval(secs => $4), 'infinity'))
@@ -899,7 +905,7 @@ create table :"schema".saga (
   ended_at         timestamptz
 );
 
-create index saga_due on :"schema".saga (wake_at) where state in ('running', 'compensating');
+create index saga_due on :"schema".saga (wake_at) where state in ('running', 'compensating', 'uncertain');
 create index saga_ended on :"schema".saga (ended_at) where ended_at is not null;
 
 -- The ledger of steps, of the runner's own and of participants that take part by message. 'waiting' has sent its command;

@@ -21,6 +21,8 @@ export interface UnderWay<Tx> {
   readonly signal: AbortSignal;
   /** Aborts when this runner is to stop: the step in progress is finished, and the saga given back. */
   readonly stopped: AbortSignal;
+  /** Pause between two looks at what nobody knew. */
+  readonly uncertainEveryMs: number;
   readonly runtime: Runtime;
 }
 
@@ -103,11 +105,22 @@ async function tried<Tx>(
     if (isIdemkitError(error, "attempt_lost")) throw error;
     if (isIdemkitError(error, "effect_refused")) return refusal(next, forwardOnly);
     if (isIdemkitError(error, "operation_uncertain")) {
-      return { state: "uncertain", tries: 0, resumeState: saga.state };
+      return { state: "uncertain", tries: 0, resumeState: saga.state, ...askedAgain(underWay, step, next) };
     }
     const mayFail = next.next === "do" && next.direction === "action" && !forwardOnly;
     return again(underWay, step, mayFail, error);
   }
+}
+
+/** Where there is somebody to ask, the answer may come later; else only a person can tell. */
+function askedAgain<Tx>(
+  { uncertainEveryMs }: UnderWay<Tx>,
+  { kind, options }: SagaStep<Json, Tx>,
+  next: Extract<Next, { next: "do" | "settle" }>,
+): Pick<Move, "waitMs"> {
+  const isAction = next.next === "settle" || next.direction === "action";
+  const asked = kind === "effect" && (isAction ? options.recover : options.recoverCompensation) !== undefined;
+  return asked ? { waitMs: uncertainEveryMs } : {};
 }
 
 /** A refused action is in the ledger and is planned from there; nobody can go on from a refused compensation but by hand. */

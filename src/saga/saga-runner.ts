@@ -30,6 +30,11 @@ export interface SagasOptions {
   readonly leaseMs?: number;
   /** @defaultValue a third of `leaseMs` */
   readonly heartbeatMs?: number;
+  /**
+   * Pause between two looks at an uncertain saga, whose `recover` functions are asked again.
+   * @defaultValue 60_000
+   */
+  readonly uncertainEveryMs?: number;
   /** @defaultValue `console` */
   readonly logger?: { error(message: string): void };
   /** Told of each saga that stops being worked on: it ended, waits, or is uncertain. */
@@ -45,6 +50,7 @@ const optionNames: readonly (keyof SagasOptions)[] = [
   "concurrency",
   "leaseMs",
   "heartbeatMs",
+  "uncertainEveryMs",
   "logger",
   "onMoved",
 ];
@@ -59,9 +65,11 @@ export function startSagas<Tx>(
   definitions: readonly SagaDefinition<never, Tx>[],
   options: SagasOptions = {},
 ): Running {
-  const { pollMs, concurrency, leaseMs, heartbeatMs, logger, onMoved } = settingsOf(options);
+  const { pollMs, concurrency, leaseMs, heartbeatMs, uncertainEveryMs, logger, onMoved } =
+    settingsOf(options);
   const store = sagaStore(database.connections, database.schema, leaseMs);
   const beat = heartbeat(database.connections, { renewal: store.renewal, heartbeatMs });
+  const shared = { database, store, uncertainEveryMs, runtime: systemRuntime };
   const byName = namedOf(definitions);
   const busy = new Set<Promise<void>>();
   const report = (what: string, error: unknown): void =>
@@ -88,17 +96,8 @@ export function startSagas<Tx>(
     if (definition === undefined) return;
     const lost = new AbortController();
     const stopBeat = beat.keep(saga.attemptId, () => lost.abort(new IdemkitError("attempt_lost")));
-    const underWay = {
-      database,
-      store,
-      definition,
-      saga,
-      signal: lost.signal,
-      stopped,
-      runtime: systemRuntime,
-    };
     try {
-      const state = await advance(underWay);
+      const state = await advance({ ...shared, definition, saga, signal: lost.signal, stopped });
       onMoved?.({ sagaId, name, state });
     } catch (error) {
       if (!isIdemkitError(error, "attempt_lost")) report(`saga ${name} stopped`, error);
@@ -131,6 +130,7 @@ function settingsOf(options: SagasOptions): Settings {
     concurrency: checkInteger("concurrency", options.concurrency ?? 10, 1, 1000),
     leaseMs: checkInteger("leaseMs", leaseMs, 300, day),
     heartbeatMs: checkInteger("heartbeatMs", heartbeatMs, 50, Math.floor(leaseMs / 3)),
+    uncertainEveryMs: checkInteger("uncertainEveryMs", options.uncertainEveryMs ?? 60_000, 10, day),
     logger,
     ...(options.onMoved === undefined ? {} : { onMoved: options.onMoved }),
   };

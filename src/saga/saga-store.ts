@@ -21,7 +21,7 @@ export interface Move {
   readonly state: SagaState;
   readonly failure?: Uint8Array | null;
   readonly tries: number;
-  /** Gives the lease back and sleeps so long; without it the runner goes on at once. */
+  /** Gives the lease back and sleeps so long; without it the runner goes on at once, and an uncertain saga sleeps for good. */
   readonly waitMs?: number;
   readonly resumeState?: "running" | "compensating";
 }

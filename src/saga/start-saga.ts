@@ -76,7 +76,7 @@ export async function sagaStatus<Tx>(
   };
 }
 
-/** What an operator found out about a step whose outcome nobody knew. */
+/** What an operator found out about a step whose outcome nobody knew, or did about one that was refused for good. */
 export interface StepResolution {
   readonly stepName: string;
   /** @defaultValue "action" */
@@ -88,8 +88,9 @@ export interface StepResolution {
 }
 
 /**
- * Settles by hand a step of an uncertain saga, which then goes on the way it went.
- * @returns whether there was such a step
+ * Settles by hand a step of an uncertain saga, which then goes on the way it went: one whose outcome nobody knew, a refused
+ * compensation, or an action refused after the pivot.
+ * @returns whether there was such a step; false also in the moment in which a runner asks for its outcome again
  */
 export async function resolveSagaStep<Tx>(
   database: PostgresDatabase<Tx>,

@@ -50,7 +50,13 @@ export const startBackground = (
 ): Running => {
   const rescuer = startRescuer([confirm, refundOrder, refund], { everyMs, uncertainEveryMs, logger });
   const heartbeatMs = Math.floor(leaseMs / 3);
-  const sagas = startSagas(database, [checkout], { pollMs: everyMs, leaseMs, heartbeatMs, logger });
+  const sagas = startSagas(database, [checkout], {
+    pollMs: everyMs,
+    leaseMs,
+    heartbeatMs,
+    uncertainEveryMs,
+    logger,
+  });
   const stop = async (): Promise<void> => {
     await Promise.all([rescuer.stop(), sagas.stop()]);
   };

@@ -20,7 +20,7 @@ create table :"schema".saga (
   ended_at         timestamptz
 );
 
-create index saga_due on :"schema".saga (wake_at) where state in ('running', 'compensating');
+create index saga_due on :"schema".saga (wake_at) where state in ('running', 'compensating', 'uncertain');
 create index saga_ended on :"schema".saga (ended_at) where ended_at is not null;
 
 -- The ledger of steps, of the runner's own and of participants that take part by message. 'waiting' has sent its command;
