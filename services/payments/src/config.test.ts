@@ -28,6 +28,7 @@ describe("readConfig", () => {
     ["POOL_SIZE", "1e3"],
     ["JWKS_URL", "not a url"],
     ["LOG_LEVEL", "loud"],
+    ["OUTBOX_AGE_LIMIT_MS", "0"],
   ])("names %s where it is %j", (name, value) => {
     expect(() => readConfig({ ...least, [name]: value })).toThrow(name);
   });

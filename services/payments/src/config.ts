@@ -13,6 +13,8 @@ export interface Config {
   readonly background: BackgroundConfig;
   /** What the provider signs its webhooks with; without one it has nowhere to send them. */
   readonly webhookSecret: string | undefined;
+  /** How long an event may wait for a relay before `/ready` says so; without one it is only told. */
+  readonly outboxAgeLimitMs: number | undefined;
 }
 
 /** How the payment provider is reached, and how far it can be trusted. */
@@ -45,7 +47,8 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  * `AUDIENCE` (payments), `POOL_SIZE` (10) and `LOG_LEVEL` (info). Where `PROVIDER_URL` is set, so may be
  * `PROVIDER_HONOURS_KEYS` (true), `PROVIDER_DEADLINE_MS` (10000) and `PROVIDER_GRACE_MS` (5000). `BACKGROUND` (on),
  * `LEASE_MS` (30000), `BACKGROUND_EVERY_MS` (1000) and `UNCERTAIN_EVERY_MS` (60000) are of the work beside requests.
- * With `PROVIDER_WEBHOOK_SECRET` the provider's webhooks are taken.
+ * With `PROVIDER_WEBHOOK_SECRET` the provider's webhooks are taken, and with `OUTBOX_AGE_LIMIT_MS` `/ready` depends
+ * on the outbox.
  * @throws Error naming the variable that is missing or wrong
  */
 export const readConfig = (environment: Environment): Config => ({
@@ -59,6 +62,10 @@ export const readConfig = (environment: Environment): Config => ({
   logLevel: oneOf(environment, "LOG_LEVEL", LOG_LEVELS, "info"),
   provider: provider(environment),
   webhookSecret: optional(environment, "PROVIDER_WEBHOOK_SECRET"),
+  outboxAgeLimitMs:
+    optional(environment, "OUTBOX_AGE_LIMIT_MS") === undefined
+      ? undefined
+      : integer(environment, "OUTBOX_AGE_LIMIT_MS", { fallback: 0, min: 1, max: 24 * HOUR_MS }),
   background: {
     isOn: oneOf(environment, "BACKGROUND", ["on", "off"], "on") === "on",
     leaseMs: integer(environment, "LEASE_MS", { fallback: 30_000, min: 300, max: HOUR_MS }),

@@ -35,6 +35,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     database,
     logger,
     webhookSecret: config.webhookSecret,
+    outboxAgeLimitMs: config.outboxAgeLimitMs,
     stopping: () => stopped !== undefined,
     authenticate: createAuthenticator({
       issuer: config.issuer,

@@ -22,6 +22,7 @@ export interface AppOptions {
   readonly authenticate: Authenticator;
   readonly logger: FastifyBaseLogger;
   readonly stopping: () => boolean;
+  readonly outboxAgeLimitMs: number | undefined;
   /** What goes through the provider; without one those routes are not there. */
   readonly work: ProviderWork | undefined;
   /** What the provider signs its webhooks with; without one the route is not there. */
@@ -32,7 +33,7 @@ export interface AppOptions {
 const BODY_LIMIT_BYTES = 256 * 1024;
 
 export const createApp = (options: AppOptions): FastifyInstance => {
-  const { pool, database, authenticate, logger, stopping, work, webhookSecret } = options;
+  const { pool, database, authenticate, logger, stopping, outboxAgeLimitMs, work, webhookSecret } = options;
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -57,7 +58,7 @@ export const createApp = (options: AppOptions): FastifyInstance => {
   );
   const context = { reads: reader(pool), database, authentication: authenticated(authenticate) };
   const described = { provider: work !== undefined, webhooks: webhookSecret !== undefined };
-  probeRoutes(app, { pool, stopping, described });
+  probeRoutes(app, { database, stopping, outboxAgeLimitMs, described });
   orderRoutes(app, context);
   paymentRoutes(app, context);
   if (work !== undefined) {

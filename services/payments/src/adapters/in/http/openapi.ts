@@ -8,6 +8,7 @@ import {
   orderAnswer,
   paymentAnswer,
   problemAnswer,
+  readinessAnswer,
   refundAnswer,
   refundBody,
 } from "./schemas.ts";
@@ -118,9 +119,10 @@ const base = {
     "/ready": {
       get: {
         operationId: "ready",
-        summary: "The process can serve commands: its database answers and it isn't stopping.",
+        summary:
+          "The process can serve commands: its database answers and it isn't stopping. Tells what waits in the outbox.",
         security: [],
-        responses: { "200": { description: "Ready." }, "503": comeBack("`not_ready`") },
+        responses: { "200": answer("Ready.", "Readiness"), "503": comeBack("`not_ready`") },
       },
     },
     "/openapi.json": {
@@ -144,6 +146,7 @@ const base = {
       Refund: refundAnswer,
       CheckoutRequest: checkoutBody,
       Checkout: checkoutAnswer,
+      Readiness: readinessAnswer,
       Problem: problemAnswer,
     },
   },

@@ -136,6 +136,28 @@ export const checkoutAnswer = {
   },
 };
 
+const count = { type: "integer", minimum: 0 };
+const milliseconds = { type: "number", minimum: 0 };
+
+export const readinessAnswer = {
+  type: "object",
+  required: ["status", "outbox"],
+  properties: {
+    status: { const: "ready" },
+    outbox: {
+      type: "object",
+      description: "events on their way to the relay",
+      required: ["oldestUnpublishedMs", "unpublished", "parkedKeys", "oldestSnapshotMs"],
+      properties: {
+        oldestUnpublishedMs: milliseconds,
+        unpublished: count,
+        parkedKeys: count,
+        oldestSnapshotMs: milliseconds,
+      },
+    },
+  },
+};
+
 export const problemAnswer = {
   type: "object",
   description: "RFC 9457 problem details",
