@@ -100,11 +100,12 @@ await Promise.all([...Array.from({ length: Number(values.customers) }, customers
 const left = await settle();
 const verdict = await check(world, operations);
 await world.close();
-const unanswered = operations.filter(({ status }) => status === 0 || status >= 500).length;
+const unanswered = operations.filter(({ status }) => status === 0 || status >= 500);
 const toldUncertain = operations.filter(({ code }) => code === "operation_uncertain").length;
 // Where keys are honoured the same request can always be sent again.
 const mayBeUncertain = !kind.honoursKeys;
 for (const fault of verdict.faults) console.error(fault);
+for (const { kind: what, orderId, status, code } of unanswered) console.error(what, orderId, status, code);
 const result = {
   seed,
   seconds,
@@ -116,7 +117,7 @@ const result = {
   duplicated: verdict.duplicated,
   uncertain: Math.max(toldUncertain, resolved),
   resolvedByHand: resolved,
-  stuck: left + unanswered,
+  stuck: left + unanswered.length,
   disagreements: verdict.faults.length,
 };
 console.log(JSON.stringify(result));

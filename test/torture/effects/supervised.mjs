@@ -41,24 +41,26 @@ function listening({ stdout }) {
 
 /**
  * @param {string} script from the root
- * @param {Record<string, string>} env
+ * @param {(start: number) => Record<string, string>} envOf the environment of its first start, its second, and so on
  * @param {string} portName the variable that names its port
  * @returns {Promise<Supervised>} when it listens
  */
-export async function supervise(script, env, portName) {
+export async function supervise(script, envOf, portName) {
   const port = await freePort();
   let ended = false;
+  let starts = 0;
   let startsInRow = 0;
   /** @type {Promise<ChildProcess>} the one that listens, or will */
   let running = start();
 
   /** @returns {Promise<ChildProcess>} */
   async function start() {
+    starts += 1;
     startsInRow += 1;
     if (startsInRow > startsAtMost) throw new Error(`${script} ends before it listens`);
     const child = spawn(process.execPath, [join(root, script)], {
       cwd: root,
-      env: { ...process.env, ...env, [portName]: String(port) },
+      env: { ...process.env, ...envOf(starts), [portName]: String(port) },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const callOff = guardProcess(child.pid ?? 0, { signal: "KILL" });

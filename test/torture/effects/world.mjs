@@ -37,10 +37,10 @@ export const providers = [
 
 /**
  * @param {(typeof providers)[number]} kind
- * @param {object} switches
+ * @param {{ seed: number } & Record<string, unknown>} options the provider's switches
  * @returns {Promise<World>}
  */
-export async function openWorld(kind, switches) {
+export async function openWorld(kind, { seed, ...switches }) {
   const folder = mkdtempSync(join(tmpdir(), "payments-torture-"));
   const postgres = await startPostgres({
     dataDir: join(folder, "postgres"),
@@ -61,10 +61,11 @@ export async function openWorld(kind, switches) {
   const { honoursKeys, lookUp } = kind;
   const provider = await supervise(
     "services/payments/dist/provider/main.js",
-    {
+    (start) => ({
       PROVIDER_LEDGER: join(folder, "ledger.jsonl"),
-      PROVIDER_SWITCHES: JSON.stringify({ ...switches, honoursKeys, lookUp }),
-    },
+      // Each start has faults of its own: the same ones again could have it die of its first request for ever.
+      PROVIDER_SWITCHES: JSON.stringify({ ...switches, seed: 1000 * seed + start, honoursKeys, lookUp }),
+    }),
     "PROVIDER_PORT",
   );
   const env = {
@@ -82,8 +83,8 @@ export async function openWorld(kind, switches) {
     UNCERTAIN_EVERY_MS: "500",
   };
   const services = [
-    await supervise("services/payments/dist/main.js", env, "PORT"),
-    await supervise("services/payments/dist/main.js", env, "PORT"),
+    await supervise("services/payments/dist/main.js", () => env, "PORT"),
+    await supervise("services/payments/dist/main.js", () => env, "PORT"),
   ];
   const close = async () => {
     for (const each of [...services, provider]) each.end();
