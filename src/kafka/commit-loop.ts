@@ -8,7 +8,8 @@ export interface CommitLoop {
   soon(): void;
   /** Commits what these have reached, now. Synchronous up to the call of the client; never throws. */
   now(works: readonly PartitionWork[]): Promise<void>;
-  stop(): void;
+  /** Resolves when no commit of the loop is under way any more. */
+  stop(): Promise<void>;
 }
 
 /** Settings of {@link commitLoop}. */
@@ -35,6 +36,7 @@ export function commitLoop({
 }: CommitSettings): CommitLoop {
   const stopped = new AbortController();
   let running = false;
+  let ended = Promise.resolve();
 
   async function send(from: readonly PartitionWork[]): Promise<boolean> {
     const offsets = from.flatMap((work) => work.toCommit() ?? []);
@@ -69,9 +71,12 @@ export function commitLoop({
     soon: () => {
       if (running || stopped.signal.aborted) return;
       running = true;
-      void rounds();
+      ended = rounds();
     },
     now: async (from) => void (await send(from)),
-    stop: () => stopped.abort(),
+    stop: async () => {
+      stopped.abort();
+      await ended;
+    },
   };
 }

@@ -84,7 +84,7 @@ export function consume<Tx>(options: ConsumeOptions<Tx>, handlers: EventHandlers
   let ended: Promise<void> | undefined;
   const end = async (): Promise<void> => {
     await work.stop();
-    commits.stop();
+    await commits.stop();
     await commits.now(work.works());
     await member.leave();
   };

@@ -72,6 +72,8 @@ export function joinGroup(
     end: async () => {
       await loseAll(member, !stopping.signal.aborted);
       await member.consumer?.disconnect().catch(() => {});
+      // What a join that was under way has brought meanwhile.
+      await loseAll(member, true);
       member.consumer = undefined;
     },
     failed: listener.failed,

@@ -84,9 +84,8 @@ async function rounds(state: State): Promise<void> {
   const { signal } = state.stopped;
   const topics = [...new Set(places.map(({ topic }) => topic))];
   while (!signal.aborted) {
-    const woken = new Promise<void>((resolve) => {
-      state.wake = resolve;
-    });
+    const pause = new AbortController();
+    state.wake = () => pause.abort();
     try {
       await findPlaces(consumer, settings, places);
       const metadata = await consumer.metadata({ topics: [...topics] });
@@ -94,7 +93,7 @@ async function rounds(state: State): Promise<void> {
         if (!busy.has(node)) void fetchFrom(state, node, due, metadata);
       }
       // Leaders move: without a fetch under way nobody would tell us.
-      await Promise.race([woken, systemRuntime.sleep(settings.maxWaitMs, signal)]);
+      await systemRuntime.sleep(settings.maxWaitMs, pause.signal);
     } catch (error) {
       if (signal.aborted) return;
       state.failed(error);

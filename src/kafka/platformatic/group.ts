@@ -54,6 +54,8 @@ export function joinGroup(
     end: async () => {
       await lose(member, !stopping.signal.aborted);
       await member.consumer?.close(true).catch(() => {});
+      // What a join that was under way has brought meanwhile.
+      await lose(member, true);
       member.consumer = undefined;
     },
     failed: listener.failed,

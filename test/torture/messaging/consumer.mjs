@@ -46,6 +46,8 @@ async function leave() {
   clearInterval(report);
   if (suppressed > 0) console.log(`suppressed ${suppressed}`);
   await pool.end();
+  // KafkaJS forgets a connection to a broker that was restarted, which would keep the process alive.
+  process.exit();
 }
 
 process.once("SIGTERM", () => void leave());

@@ -70,11 +70,28 @@ export function describeRestart(binding: Binding): void {
           await topic.drained("ledger", { timeoutMs: 40_000 });
           expect(effects).toHaveLength(events.length);
           expect(inversions(effects)).toEqual([]);
+          await consumer.stop();
+          expect(consumer.stats()).toMatchObject({ assigned: 0, inFlight: 0, uncommitted: 0 });
         } finally {
           stopped = true;
           await sending;
         }
       }, 150_000);
+
+      test("stops while the broker is away, and owns nothing then", async () => {
+        await using ledger = await createLedger();
+        const topic = await createTopic({ partitions: 4, brokers: broker.brokers });
+        const client = binding.connect(broker.brokers);
+        const consumer = ledger.consume({ client, topics: [topic.name], sessionTimeoutMs: 3000 });
+        await until(() => consumer.stats().assigned === 4, { timeoutMs: 20_000, what: "the partitions" });
+        await broker.kill();
+        try {
+          await consumer.stop();
+          expect(consumer.stats()).toMatchObject({ assigned: 0, inFlight: 0, uncommitted: 0 });
+        } finally {
+          await broker.start();
+        }
+      }, 90_000);
     },
   );
 }
