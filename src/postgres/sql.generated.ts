@@ -441,16 +441,13 @@ limit $1`,
   "outbox-pending": `select s.shard
 from unnest($1::smallint[]) as s (shard)
 cross join lateral (select e.id from :"schema".outbox_event as e where e.shard = s.shard order by e.id limit 1) as e`,
-  "outbox-read": `select id, event_id, topic, key, type, aggregate_version, saga_id, step_name, headers, payload, parked
+  "outbox-read": `select id, event_id, topic, key, type, aggregate_version, saga_id, step_name, headers, payload,
+       (topic, key) in (select p.topic, p.key from :"schema".outbox_parked_key as p where p.shard = $1) as parked
 from (
-  select id, event_id, topic, key, type, aggregate_version, saga_id, step_name, headers, payload,
-         (topic, key) in (select p.topic, p.key from :"schema".outbox_parked_key as p where p.shard = $1) as parked,
-         sum(octet_length(payload)) over (order by id rows unbounded preceding) - octet_length(payload) as bytes_before
-  from :"schema".outbox_event
-  where shard = $1
-  order by id
-  limit $2) as next
-where bytes_before < $3`,
+  select *, sum(octet_length(payload)) over (order by id rows unbounded preceding) - octet_length(payload) as bytes_before
+  from (select * from :"schema".outbox_event where shard = $1 order by id limit (select $2::int)) as head) as next
+where bytes_before < $3
+order by id`,
   "outbox-release": `with moved as (
   delete from :"schema".outbox_held_event
   where topic = $1 and key = $2

@@ -18,10 +18,13 @@ export async function backlogRates(connectionString, counts) {
   const database = fromPg(pool);
   await migrate(database);
   let delivered = 0;
+  let wanted = 0;
+  let reached = () => {};
   /** @type {import("idemkit").Publisher} */
   const publisher = {
     publish: async (messages) => {
       delivered += messages.length;
+      if (delivered >= wanted) reached();
       return messages.map(() => ({ published: "acknowledged" }));
     },
     [Symbol.asyncDispose]: async () => {},
@@ -30,17 +33,23 @@ export async function backlogRates(connectionString, counts) {
   const relay = startRelay(database, { publisher, notify: { connectionString }, logger });
   const rates = [];
   for (const count of counts) {
-    const wanted = delivered + count;
+    wanted = delivered + count;
+    /** @type {Promise<void>} */
+    const drained = new Promise((resolve) => (reached = resolve));
     const client = await pool.connect();
     await client.query("begin");
-    const events = eventsOf(count).map(({ key, payload }) => ({ type: "order.created", key, payload }));
-    for (let from = 0; from < count; from += chunk) {
-      await enqueueAll(client, events.slice(from, from + chunk), { database });
+    for (let left = count; left > 0; left -= chunk) {
+      const events = eventsOf(Math.min(chunk, left));
+      await enqueueAll(
+        client,
+        events.map(({ key, payload }) => ({ type: "order.created", key, payload })),
+        { database },
+      );
     }
     await client.query("commit");
     const committedMs = performance.now();
     client.release();
-    while (delivered < wanted) await new Promise((resolve) => setImmediate(resolve));
+    await drained;
     rates.push(count / ((performance.now() - committedMs) / 1000));
   }
   await relay.stop();

@@ -96,13 +96,14 @@ async function latencies(serverUrl, only) {
 }
 
 /**
- * The drain rate of the slowest backlog over that of the fastest. A rate is all events of a size over all the time they
- * took, with many of the small ones: so what else the machine does weighs on short and long drains alike.
+ * The drain rate of the slowest backlog over that of the fastest, medians of many drains of the small ones: on a shared
+ * machine a drain of 50 ms varies by a half.
  * @param {string} serverUrl
  * @param {number} rounds
  */
 async function flatness(serverUrl, rounds) {
-  const totals = backlogs.map(() => ({ events: 0, seconds: 0 }));
+  /** @type {number[][]} */
+  const samples = backlogs.map(() => []);
   for (let round = 0; round < rounds; round += 1) {
     // The first is a warm-up.
     const counts = [
@@ -110,14 +111,11 @@ async function flatness(serverUrl, rounds) {
       ...backlogs.flatMap((count) => Array.from({ length: repeats(count) }, () => count)),
     ];
     const found = await backlogRates(await database(serverUrl), counts);
-    for (const [at, count] of counts.entries()) {
-      const total = at === 0 ? undefined : totals[backlogs.indexOf(count)];
-      if (total === undefined) continue;
-      total.events += count;
-      total.seconds += count / (found[at] ?? 0);
+    for (const [at, rate] of found.entries()) {
+      if (at > 0) samples[backlogs.indexOf(counts[at] ?? 0)]?.push(rate);
     }
   }
-  const rates = totals.map(({ events, seconds }) => events / seconds);
+  const rates = samples.map(median);
   for (const [at, rate] of rates.entries()) {
     console.log(`backlog of ${String(backlogs[at]).padStart(6)}: ${rate.toFixed(0)} events/s`);
   }
