@@ -23,7 +23,7 @@ async function inboxRatios(serverUrl, rounds = 5) {
   const found = await measureInbox({
     connectionString: url.href,
     events: 400,
-    rounds: 3 * rounds,
+    rounds: 10 * rounds,
     batch: 200,
   });
   for (const [name, { rate, walPerEvent }] of Object.entries(found)) {

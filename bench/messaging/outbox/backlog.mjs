@@ -1,3 +1,5 @@
+import { once } from "node:events";
+
 import { enqueueAll, migrate, startRelay } from "idemkit";
 import { fromPg } from "idemkit/pg";
 import pg from "pg";
@@ -19,12 +21,12 @@ export async function backlogRates(connectionString, counts) {
   await migrate(database);
   let delivered = 0;
   let wanted = 0;
-  let reached = () => {};
+  const progress = new EventTarget();
   /** @type {import("idemkit").Publisher} */
   const publisher = {
     publish: async (messages) => {
       delivered += messages.length;
-      if (delivered >= wanted) reached();
+      if (delivered >= wanted) progress.dispatchEvent(new Event("drained"));
       return messages.map(() => ({ published: "acknowledged" }));
     },
     [Symbol.asyncDispose]: async () => {},
@@ -34,8 +36,7 @@ export async function backlogRates(connectionString, counts) {
   const rates = [];
   for (const count of counts) {
     wanted = delivered + count;
-    /** @type {Promise<void>} */
-    const drained = new Promise((resolve) => (reached = resolve));
+    const drained = once(progress, "drained");
     const client = await pool.connect();
     await client.query("begin");
     for (let left = count; left > 0; left -= chunk) {

@@ -24,7 +24,11 @@ interface Bench {
   wake(): Promise<void>;
 }
 
-const commits = { soon: (): void => {}, now: async (): Promise<void> => {}, stop: (): void => {} };
+const commits = {
+  soon: (): void => {},
+  now: async (): Promise<void> => {},
+  stop: async (): Promise<void> => {},
+};
 const quiet = { info: (): void => {}, error: (): void => {} };
 
 /** A scheduler whose inbox ends batches when the test says so: no database could be made to fail in this order. */
