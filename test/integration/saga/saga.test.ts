@@ -50,6 +50,26 @@ describe("a saga", () => {
     });
   });
 
+  test("is not failed by an outage, which drivers tell of without any code", async () => {
+    let runs = 0;
+    const definition = defineSaga<Checkout, PoolClient>("outage", {
+      steps: [
+        localStep("reserve", {
+          run: async (_context, tx) => {
+            runs += 1;
+            const { rows } = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+            if (runs <= 3) await shop.cutOff(rows[0]?.pid ?? 0);
+            return tx.query("select 1").then(() => runs);
+          },
+          compensate: () => Promise.resolve(null),
+          retry: { ...retry, maxTries: 1 },
+        }),
+      ],
+    });
+    expect(await shop.ended(definition)).toMatchObject({ state: "committed" });
+    expect(runs).toBe(4);
+  });
+
   test.each([
     ["refused", { reason: "sold-out" }],
     ["failing", { reason: "retries-exhausted", step: "confirm" }],
