@@ -8,7 +8,7 @@ const seeds = [1, 3];
 test.each(seeds)(
   "a short torture with seed %i loses nothing, does nothing twice and leaves nothing stuck",
   async (seed) => {
-    const args = ["--seconds", "5", "--customers", "8", "--seed", String(seed)];
+    const args = ["--seconds", "3", "--customers", "8", "--seed", String(seed)];
     await using torture = spawnProcess("test/torture/effects/main.mjs", { args });
     const end = await torture.exited;
     const result = JSON.parse(torture.lines.findLast((line) => line.startsWith("{")) ?? "{}") as Record<
