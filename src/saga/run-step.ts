@@ -161,10 +161,10 @@ async function local<Tx>(doing: Doing<Tx>, work: (tx: Tx) => Promise<unknown>): 
     const result = json.encode(await work(session.tx));
     await session.commit(store.record(saga, id, "done", result));
   } catch (error) {
-    const { broken } = session;
+    // First: it finds out what a handler may have hidden, that the connection was gone.
     await session.rollback();
-    // Drivers have no code for a connection that is gone, and an outage is not the step's fault.
-    if (broken !== undefined) throw new IdemkitError("idempotency_unavailable", { cause: error });
+    // Drivers have no code for that, and an outage is not the step's fault.
+    if (session.broken !== undefined) throw new IdemkitError("idempotency_unavailable", { cause: error });
     if (!isRefusal(error)) throw asLost(error);
     const refusal = json.encode(error.value);
     await database.connections.query(store.record(saga, id, "refused", refusal)).catch((error_: unknown) => {

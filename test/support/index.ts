@@ -4,7 +4,7 @@ export { createDatabase } from "./database.ts";
 export type { TestDatabase } from "./database.ts";
 export { pgBouncerAvailable, startPgBouncer } from "./pgbouncer.ts";
 export type { PgBouncer } from "./pgbouncer.ts";
-export { createPool } from "./pool.ts";
+export { createPool, cutOff } from "./pool.ts";
 export { spawnProcess } from "./process.ts";
 export type { ProcessEnd, TestProcess } from "./process.ts";
 export { until } from "./until.ts";

@@ -9,3 +9,8 @@ export function createPool(connectionString: string, options: pg.PoolConfig = {}
   pool.on("error", () => {});
   return pool;
 }
+
+/** Takes the network from under a client: it hears nothing from the server any more, and the server nothing from it. */
+export function cutOff(client: pg.ClientBase): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   createDatabase,
   createPool,
+  cutOff,
   pgBouncerAvailable,
   startPgBouncer,
   until,
@@ -108,7 +109,7 @@ describe.skipIf(!pgBouncerAvailable())("behind PgBouncer in transaction mode", (
     const doomed = runOnce(fromPg(pool, { preparedStatements: false }), chargeOf("cut-off"), async (once) => {
       const payment = await charge(once);
       inside.open();
-      (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+      if (client !== undefined) cutOff(client);
       await once.tx.query("select 1");
       return payment;
     });

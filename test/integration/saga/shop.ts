@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import type { Socket } from "node:net";
 
 import {
   absent,
@@ -83,8 +81,6 @@ export interface Shop {
   ended(definition: CheckoutSaga, sagaId?: string, options?: SagasOptions): Promise<SagaStatus | undefined>;
   run(definition: CheckoutSaga, options: SagasOptions): void;
   stopRunners(): Promise<void>;
-  /** Takes the network from under a connection, so that its client hears nothing from the server any more. */
-  cutOff(pid: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -93,14 +89,6 @@ export async function openShop(): Promise<Shop> {
   const pool = created.pool({ max: 8 });
   const database = fromPg(pool);
   const running: Running[] = [];
-  const sockets = new Map<number, Socket>();
-  pool.on("connect", (client) => {
-    const { processID, connection } = client as PoolClient & {
-      processID: number;
-      connection: { stream: Socket };
-    };
-    sockets.set(processID, connection.stream);
-  });
   await pool.query("create table stock (sku text primary key, reserved integer not null)");
   await pool.query("insert into stock values ('book', 0)");
 
@@ -127,13 +115,6 @@ export async function openShop(): Promise<Shop> {
     },
     stopRunners: async () => {
       await Promise.all(running.splice(0).map((runner) => runner.stop()));
-    },
-    cutOff: async (pid) => {
-      const socket = sockets.get(pid);
-      if (socket === undefined) throw new Error(`no connection with the pid ${pid}`);
-      const closed = once(socket, "close");
-      socket.destroy();
-      await closed;
     },
     close: () => created.drop(),
   };
