@@ -121,8 +121,8 @@ export function effects(settings: EffectsSettings): Effect {
 }
 
 /**
- * Finds out what became of a call that an earlier attempt left open, and starts none: before something is compensated it
- * must be known whether it happened. Where keys are honoured, the same key tells.
+ * Finds out what became of a call that an earlier attempt left open: before something is compensated it must be known
+ * whether it happened. Only where nobody can tell and keys are honoured it is sent again, under an intent of its own.
  * @throws IdemkitError `operation_uncertain`; what the call threw, where it may be asked again
  */
 export async function settleEffect<T>(
@@ -131,7 +131,8 @@ export async function settleEffect<T>(
   options: EffectOptions<T>,
 ): Promise<"done" | "refused" | "absent"> {
   const performing: Performing<T> = { ...settings, name: row.name, key: row.derivedKey, options, row };
-  const found = await lookUp(performing, row.ageMs);
+  // A call that arrives later would not be undone: honoured keys or not, "absent" has to be the last word.
+  const found = await lookUp(performing, row.ageMs, { final: true });
   if (found.recovered === "absent") {
     await settings.ledger.end(row.name, "absent", results.encode(null));
     return "absent";
@@ -141,7 +142,7 @@ export async function settleEffect<T>(
     return "done";
   }
   if (options.honoursKeys !== true) throw uncertain(performing);
-  const tried = await tryCall(performing, settings.runtime.monotonicMs() + deadlineOf(options));
+  const tried = await tryCall(performing, await intended(performing));
   if ("result" in tried) await end(performing, tried.result);
   else if (isRefusal(tried.error)) {
     await settings.ledger.end(row.name, "refused", results.encode(tried.error.value));
@@ -215,14 +216,21 @@ async function tryCall<T>(performing: Performing<T>, untilMs: number): Promise<T
   }
 }
 
-/** "Absent" counts only when the call can no longer arrive: after its deadline and the grace. */
-async function lookUp<T>(performing: Performing<T>, ageMs: number): Promise<Recovered<T>> {
+/**
+ * "Absent" counts only when the call can no longer arrive: after its deadline and the grace. Where the call is made again
+ * under a key that is honoured, one that arrives late does no harm, and nothing is waited for.
+ */
+async function lookUp<T>(
+  performing: Performing<T>,
+  ageMs: number,
+  { final }: { readonly final: boolean } = { final: false },
+): Promise<Recovered<T>> {
   const { options, runtime, signal } = performing;
   if (options.recover === undefined) return unknown;
   const quietMs = deadlineOf(options) + (options.graceMs ?? 5000) - ageMs;
   const asked = await ask(performing);
-  // Where keys are honoured a call that arrives late does no harm, so nothing is waited for.
-  if (asked.recovered !== "absent" || quietMs <= 0 || options.honoursKeys === true) return asked;
+  const repeatable = options.honoursKeys === true && !final;
+  if (asked.recovered !== "absent" || quietMs <= 0 || repeatable) return asked;
   await runtime.sleep(quietMs, signal);
   signal.throwIfAborted();
   return ask(performing);

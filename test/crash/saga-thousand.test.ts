@@ -125,7 +125,7 @@ test("a thousand checkouts with a random fault at every step end committed or un
   ] as const;
   const switches = { faultRate: 0.3, faults, slowMs: 50, seed: Math.floor(Math.random() * 1e9) };
   const psp = await startProvider({ port: 0, ledgerFile, switches });
-  const provider = httpProvider({ url: new URL(psp.url), honoursKeys: true, deadlineMs: 500, graceMs: 100 });
+  const provider = httpProvider({ url: new URL(psp.url), honoursKeys: true, deadlineMs: 500, graceMs: 500 });
   const saga = checkoutSaga({ provider, payments: failing(providerPayments), stock: failing(stock) });
   const database = fromPg(pool);
   const orders = await insertOrders(pool);
