@@ -223,7 +223,7 @@ async function tryCall<T>(performing: Performing<T>, untilMs: number): Promise<T
 async function lookUp<T>(
   performing: Performing<T>,
   ageMs: number,
-  { final }: { readonly final: boolean } = { final: false },
+  { final = false }: { readonly final?: boolean } = {},
 ): Promise<Recovered<T>> {
   const { options, runtime, signal } = performing;
   if (options.recover === undefined) return unknown;
