@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { resolveEffect } from "idemkit";
-import { fromPg } from "idemkit/pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { signatureOf } from "../../../services/payments/src/provider/webhooks.ts";
 import { until } from "../../support/index.ts";
@@ -17,24 +15,17 @@ import type { Replica, Stage } from "./stage.ts";
 let stage: Stage;
 let provider: ProviderProcess;
 let service: Replica;
-/** Its provider ignores keys and can't be asked. */
-let blind: ProviderProcess;
-let blindService: Replica;
 
 beforeAll(async () => {
   stage = await openStage();
   provider = await startProviderProcess();
   service = await stage.startReplica({ env: { ...shortTimes, PROVIDER_URL: provider.url } });
-  blind = await startProviderProcess({ honoursKeys: false, lookUp: false });
-  blindService = await stage.startReplica({
-    env: { ...shortTimes, BACKGROUND: "off", PROVIDER_URL: blind.url, PROVIDER_HONOURS_KEYS: "false" },
-  });
   await stage.pool.query("insert into public.stock (sku, on_hand) values ('teapot', 1000), ('few', 1)");
   await stage.pool.query("insert into public.stock (sku, on_hand, recalled) values ('unsafe', 1000, true)");
 });
 beforeEach(() => provider.turn({ next: [], honoursKeys: true }));
 afterAll(async () => {
-  await Promise.all([provider.close(), blind.close()]);
+  await provider.close();
   await stage.close();
 });
 
@@ -123,27 +114,6 @@ describe("POST /orders/{id}/payment/confirm", () => {
     );
     expect(await movementsOf(stage, provider, buyer.orderId)).toHaveLength(1);
   });
-
-  test.each([
-    ["done", { effect: "charge", as: "done", result: { id: "ch_by_hand" } }, 200, 1],
-    ["absent", { effect: "charge", as: "absent" }, 200, 2],
-  ] as const)(
-    "is uncertain where nobody can know, and goes on once it is resolved as %s",
-    async (_as, word, status, charges) => {
-      await blind.turn({ next: ["timeout-after"] });
-      const buyer = await newBuyer(stage, service.url);
-      const key = unique("key");
-      const told = await confirm(buyer, key, blindService.url);
-      expect(fault(told)).toBe("409 operation_uncertain");
-      expect(told.json["retry"]).toBe("stop");
-      expect((await confirm(buyer, key, blindService.url)).text).toBe(told.text);
-      expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(1);
-      await resolveEffect(fromPg(stage.pool), String(told.json["operation_id"]), word);
-      expect((await confirm(buyer, key, blindService.url)).status).toBe(status);
-      // Said to be absent by hand, and it was not: that is whose word it is.
-      expect(await movementsOf(stage, blind, buyer.orderId)).toHaveLength(charges);
-    },
-  );
 
   test("is only for the order's owner", async () => {
     const buyer = await newBuyer(stage, service.url);
