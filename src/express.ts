@@ -12,6 +12,7 @@ import { gatedExchange, sendOwn } from "./http/gated-exchange.ts";
 import { copyOfInput } from "./http/input.ts";
 import { keyOfNode, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
+import { checkFunction } from "./internal/options.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
 import type {
   EffectsRouteOptions,
@@ -77,9 +78,9 @@ export function idempotency<Tx>(binding: ExpressIdempotencyOptions<Tx>): Express
     };
   };
   const idempotent = (options: ExpressRouteOptions, handler: AnyHandler): unknown =>
-    protect(routeOf(binding, options), options.command, handler);
+    protect(routeOf(binding, options, { handler }), options.command, handler);
   const withEffects = (options: EffectsRouteOptions<ExpressRouteOptions>, handler: AnyHandler): unknown =>
-    protect(effectsRouteOf(binding, options), options.command, handler);
+    protect(effectsRouteOf(binding, options, { handler }), options.command, handler);
   return Object.assign(idempotent, { withEffects }) as ExpressIdempotent<Tx>;
 }
 
@@ -151,6 +152,7 @@ function isEmptyObject(body: unknown): boolean {
 export function requireIdempotencyKey<Req extends Request = Request, Res extends Response = Response>(
   handler: (req: Req, res: Res, given: { readonly key: string }) => unknown,
 ): ExpressHandler<Req, Res> {
+  checkFunction("handler", handler);
   return async (req, res, next) => {
     try {
       const key = keyIn(req, res);

@@ -10,6 +10,7 @@ import { fastifyExchange } from "./http/fastify-exchange.ts";
 import { grouped } from "./http/headers.ts";
 import { keyOfNode, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
+import { checkFunction } from "./internal/options.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
 import type {
   EffectsRouteOptions,
@@ -80,9 +81,9 @@ export function idempotency<Tx>(binding: FastifyIdempotencyOptions<Tx>): Fastify
     };
   };
   const idempotent = (options: FastifyRouteOptions, handler: AnyHandler): unknown =>
-    protect(routeOf(binding, options), options.command, handler);
+    protect(routeOf(binding, options, { handler }), options.command, handler);
   const withEffects = (options: EffectsRouteOptions<FastifyRouteOptions>, handler: AnyHandler): unknown =>
-    protect(effectsRouteOf(binding, options), options.command, handler);
+    protect(effectsRouteOf(binding, options, { handler }), options.command, handler);
   return Object.assign(idempotent, { withEffects }) as FastifyIdempotent<Tx>;
 }
 
@@ -107,6 +108,7 @@ function incomingOf(
 export function requireIdempotencyKey<Req = FastifyRequest, Rep = FastifyReply>(
   handler: (this: FastifyInstance, request: Req, reply: Rep, given: { readonly key: string }) => unknown,
 ): FastifyHandler<Req, Rep> {
+  checkFunction("handler", handler);
   return async function keyed(this: FastifyInstance, request: Req, reply: Rep) {
     // Whatever their precise types, they are Fastify's.
     const key = keyIn(request as FastifyRequest, reply as FastifyReply);

@@ -9,6 +9,7 @@ import { serve } from "./http/engine.ts";
 import type { Exchange, Incoming } from "./http/exchange.ts";
 import { keyOfFetch, required } from "./http/key.ts";
 import { problemOf } from "./http/problem.ts";
+import { checkFunction } from "./internal/options.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
 import type {
   EffectsRouteOptions,
@@ -66,11 +67,11 @@ export function idempotency<Tx>(binding: FetchIdempotencyOptions<Tx>): FetchIdem
       return serve(route, incomingOf(request, binding.scope, input), exchangeOf<Tx>(route, input, handler));
     };
   };
-  const own = ["maxRequestBytes"];
+  const own = { options: ["maxRequestBytes"] };
   const idempotent = (options: FetchRouteOptions, handler: AnyHandler): unknown =>
-    protect(routeOf(binding, options, own), options.command, handler);
+    protect(routeOf(binding, options, { ...own, handler }), options.command, handler);
   const withEffects = (options: EffectsRouteOptions<FetchRouteOptions>, handler: AnyHandler): unknown =>
-    protect(effectsRouteOf(binding, options, own), options.command, handler);
+    protect(effectsRouteOf(binding, options, { ...own, handler }), options.command, handler);
   return Object.assign(idempotent, { withEffects }) as FetchIdempotent<Tx>;
 }
 
@@ -164,6 +165,7 @@ function exchangeOf<Tx>(route: Route<Tx>, input: Input, handler: AnyHandler): Ex
 export function requireIdempotencyKey(
   handler: (request: Request, given: { readonly key: string }) => Response | Promise<Response>,
 ): FetchHandler {
+  checkFunction("handler", handler);
   return async (request) => {
     let key: string;
     try {

@@ -56,7 +56,7 @@ export function idempotency<Tx>(binding: HonoIdempotencyOptions<Tx>): HonoIdempo
       await serve(route, incoming, honoExchange<Tx>(route, c, next));
     };
   };
-  const own = ["maxRequestBytes"];
+  const own = { options: ["maxRequestBytes"] };
   const idempotent = (options: HonoRouteOptions): unknown =>
     protect(routeOf(binding, options, own), options.command);
   const withEffects = (options: EffectsRouteOptions<HonoRouteOptions>): unknown =>

@@ -13,6 +13,7 @@ import { keyOfNode, required } from "./http/key.ts";
 import { nodeBody } from "./http/node-body.ts";
 import type { NodeBody } from "./http/node-body.ts";
 import { problemOf } from "./http/problem.ts";
+import { checkFunction } from "./internal/options.ts";
 import { checkBinding, effectsRouteOf, routeOf, scopeOf } from "./http/route.ts";
 import type {
   EffectsRouteOptions,
@@ -100,11 +101,11 @@ export function idempotency<Tx>(binding: NodeIdempotencyOptions<Tx>): NodeIdempo
       }
     };
   };
-  const own = ["maxRequestBytes"];
+  const own = { options: ["maxRequestBytes"] };
   const idempotent = (options: NodeRouteOptions, handler: AnyHandler): unknown =>
-    protect(routeOf(binding, options, own), options.command, handler);
+    protect(routeOf(binding, options, { ...own, handler }), options.command, handler);
   const withEffects = (options: EffectsRouteOptions<NodeRouteOptions>, handler: AnyHandler): unknown =>
-    protect(effectsRouteOf(binding, options, own), options.command, handler);
+    protect(effectsRouteOf(binding, options, { ...own, handler }), options.command, handler);
   return Object.assign(idempotent, { withEffects }) as NodeIdempotent<Tx>;
 }
 
@@ -184,6 +185,7 @@ export function requireIdempotencyKey<
 >(
   handler: (req: Req, res: Res, given: { readonly key: string }) => unknown,
 ): (req: Req, res: Res) => unknown {
+  checkFunction("handler", handler);
   return (req, res) => {
     let key: string;
     try {

@@ -100,6 +100,15 @@ export function settingsOf(options: OperationOptions): ExecutionSettings {
   };
 }
 
+/** @throws IdemkitError `option_invalid` unless `database` is one of idemkit's. */
+export function checkDatabase(
+  database: { readonly records?: { readonly claim?: unknown } } | undefined,
+): void {
+  if (typeof database?.records?.claim !== "function") {
+    throw invalid("database", "must be one, such as fromPg(pool)");
+  }
+}
+
 function checkOperationName(operation: unknown): asserts operation is string {
   if (typeof operation === "string" && operation.length <= 100 && name.test(operation)) return;
   throw invalid(

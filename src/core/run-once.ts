@@ -1,4 +1,4 @@
-import { checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkNames, invalid } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import { jsonCodec } from "./codec.ts";
 import type { Codec, Stored } from "./codec.ts";
@@ -7,7 +7,7 @@ import type { Completion, RunContext } from "./execution.ts";
 import { commandOf, fingerprintOf } from "./fingerprint.ts";
 import { checkIdentity } from "./identity.ts";
 import { sharingSignal } from "./lazy-signal.ts";
-import { operationOptionNames, settingsOf } from "./operation.ts";
+import { checkDatabase, operationOptionNames, settingsOf } from "./operation.ts";
 import type { OperationOptions } from "./operation.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Database } from "./ports.ts";
@@ -68,9 +68,11 @@ export async function runOnce<Tx, T, S>(
   command: Command & Partial<CodecOption<T, S>>,
   handler: (once: Once<Tx>) => Promise<T> | T,
 ): Promise<Outcome<S | Stored<T>>> {
+  const settings = checked(command);
+  checkDatabase(database);
+  checkFunction("handler", handler);
   const { scope, operation, key } = command;
   const codec: Codec<T, S | Stored<T>> = command.codec ?? (json as Codec<T, Stored<T>>);
-  const settings = checked(command);
   const identity = { scope, operation, key };
   checkIdentity(identity);
   const fingerprint = fingerprintOf(commandOf(command.command));

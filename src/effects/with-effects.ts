@@ -9,9 +9,10 @@ import type { Outcome } from "../core/outcome.ts";
 import type { Identity } from "../core/ports.ts";
 import { handled, outcomeOf } from "../core/values.ts";
 import type { Discarded } from "../core/values.ts";
-import { checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkNames, invalid } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { executeWithEffects } from "./execute-with-effects.ts";
 import { leaseSettingsOf } from "./execution.ts";
 import type { EffectsContext, LeaseOptions, OnceWithEffects } from "./execution.ts";
@@ -53,7 +54,9 @@ export function withEffects<Tx, C, T>(
   options: EffectsOptions,
   handler: (command: Stored<C>, once: OnceWithEffects<Tx>) => Promise<T> | T,
 ): OperationWithEffects<C, Stored<T>> {
+  checkPostgresDatabase(database);
   checkNames("withEffects", options, effectsOptionNames);
+  checkFunction("handler", handler);
   const settings = settingsOf({ handlerTimeoutMs: defaultTimeoutMs, ...withoutLease(options) });
   const lease = leaseSettingsOf(options);
   const { operation } = options;

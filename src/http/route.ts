@@ -2,11 +2,12 @@ import type { Once } from "../core/run-once.ts";
 import { leaseSettingsOf } from "../effects/execution.ts";
 import type { LeaseOptions, LeaseSettings, OnceWithEffects } from "../effects/execution.ts";
 import type { ExecutionSettings } from "../core/execution.ts";
-import { operationOptionNames, registerOperation, settingsOf } from "../core/operation.ts";
+import { checkDatabase, operationOptionNames, registerOperation, settingsOf } from "../core/operation.ts";
 import type { OperationOptions } from "../core/operation.ts";
 import type { OutcomeName } from "../core/outcome.ts";
 import type { Database, Disposition } from "../core/ports.ts";
-import { checkInteger, checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkInteger, checkNames, checkObject, invalid } from "../internal/options.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import type { GivenCommand } from "./command.ts";
 import { storedHeaders } from "./headers.ts";
 import { mismatchStatuses } from "./status.ts";
@@ -118,16 +119,19 @@ export function checkBinding<Tx, Request>(
 ): void {
   checkNames("idempotency", options, [...bindingOptionNames, ...more]);
   const { database, scope, mismatchStatus = 409, onOutcome } = options;
-  if (typeof database?.records?.claim !== "function") {
-    throw invalid("database", "must be one, such as fromPg(pool)");
-  }
+  checkDatabase(database);
   if (typeof scope !== "function" && scope !== "shared") {
     throw invalid("scope", 'must be a function of the request that returns its principal, or "shared"');
   }
   if (!mismatchStatuses.includes(mismatchStatus)) throw invalid("mismatchStatus", "must be 409 or 422");
-  if (onOutcome !== undefined && typeof onOutcome !== "function") {
-    throw invalid("onOutcome", "must be a function");
-  }
+  if (onOutcome !== undefined) checkFunction("onOutcome", onOutcome);
+}
+
+/** What a binding has beside the options that all of them have. */
+export interface OwnOfBinding {
+  readonly options?: readonly string[];
+  /** The route's handler, where the binding is given one. */
+  readonly handler?: unknown;
 }
 
 /**
@@ -137,17 +141,17 @@ export function checkBinding<Tx, Request>(
 export function routeOf<Tx, Request>(
   binding: IdempotencyOptions<Tx, Request>,
   options: ReadingRouteOptions<Request>,
-  more: readonly string[] = [],
+  own: OwnOfBinding = {},
 ): Route<Tx> {
+  checkObject("the route's options", options);
   const { operation, key = "required", command } = options;
-  checkNames(operation, options, [...routeOptionNames, ...more]);
+  checkNames(operation, options, [...routeOptionNames, ...(own.options ?? [])]);
   const settings = settingsOf(options);
   if (key !== "required" && key !== "optional") {
     throw invalid(`${operation}.key`, 'must be "required" or "optional"');
   }
-  if (command !== undefined && typeof command !== "function") {
-    throw invalid(`${operation}.command`, "must be a function of the request");
-  }
+  if (command !== undefined) checkFunction(`${operation}.command`, command);
+  if ("handler" in own) checkFunction(`${operation}.handler`, own.handler);
   const bytes = (name: "maxResponseBytes" | "maxRequestBytes"): number =>
     checkInteger(`${operation}.${name}`, options[name] ?? defaultBytes, 0, maxBytes);
   const route = {
@@ -175,17 +179,16 @@ const effectsTimeoutMs = 120_000;
 export function effectsRouteOf<Tx, Request>(
   binding: IdempotencyOptions<Tx, Request>,
   options: EffectsRouteOptions<ReadingRouteOptions<Request>>,
-  more: readonly string[] = [],
+  own: OwnOfBinding = {},
 ): Route<Tx> {
+  checkObject("the route's options", options);
   const { leaseMs: _lease, heartbeatMs: _heartbeat, ...rest } = options;
   if ("key" in rest) {
     throw invalid(`${options.operation}.key`, "is always required where other systems are called");
   }
-  if (!("connections" in binding.database)) {
-    throw invalid("database", "must be one of PostgreSQL, such as fromPg(pool)");
-  }
+  checkPostgresDatabase(binding.database);
   const lease = leaseSettingsOf(options);
-  return { ...routeOf(binding, { handlerTimeoutMs: effectsTimeoutMs, ...rest }, more), lease };
+  return { ...routeOf(binding, { handlerTimeoutMs: effectsTimeoutMs, ...rest }, own), lease };
 }
 
 /** What a `scope` option says of a request; checked before any I/O. */

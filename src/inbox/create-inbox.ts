@@ -1,6 +1,7 @@
 import type { EventMessage } from "../core/event.ts";
-import { checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkNames, checkObject } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { checkMessage } from "./check-message.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
 import { putAway } from "./deliver.ts";
@@ -27,9 +28,9 @@ import type { Incoming } from "./stored-event.ts";
  */
 export function createInbox<Tx>(options: InboxOptions<Tx>, handlers: EventHandlers<Tx>): Inbox {
   checkNames("createInbox", options, ["database", ...inboxSettingNames]);
-  for (const [type, handler] of Object.entries(handlers)) {
-    if (typeof handler !== "function") throw invalid(`handlers.${type}`, "must be a function");
-  }
+  checkPostgresDatabase(options.database);
+  checkObject("handlers", handlers);
+  for (const [type, handler] of Object.entries(handlers)) checkFunction(`handlers.${type}`, handler);
   const inbox: Internals<Tx> = {
     database: options.database,
     handlers: { ...handlers },

@@ -1,10 +1,12 @@
 import { IdemkitError } from "../errors.ts";
 
 /**
- * Refuses an option that does not exist and names the nearest one: a misspelt option must not pass for its default.
+ * Refuses what isn't an object of options, and an option that does not exist, with the nearest one named: neither may
+ * pass for the defaults.
  * @throws IdemkitError `option_invalid`.
  */
-export function checkNames(where: string, given: object, known: readonly string[]): void {
+export function checkNames(where: string, given: unknown, known: readonly string[]): void {
+  checkObject(where, given);
   for (const name of Object.keys(given)) {
     if (known.includes(name)) continue;
     const near = nearest(name, known);
@@ -17,6 +19,24 @@ export function checkNames(where: string, given: object, known: readonly string[
 export function checkInteger(at: string, value: number, min: number, max: number): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw invalid(at, `must be a whole number from ${min} to ${max}, not ${String(value)}`);
+}
+
+/** @throws IdemkitError `option_invalid` unless `value` is an object, and no array. */
+export function checkObject(at: string, value: unknown): asserts value is object {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  throw invalid(at, `must be an object, not ${kindOf(value)}`);
+}
+
+/** @throws IdemkitError `option_invalid` unless `value` is a function. */
+export function checkFunction(at: string, value: unknown): void {
+  if (typeof value !== "function") throw invalid(at, `must be a function, not ${kindOf(value)}`);
+}
+
+/** What something is, without its contents: they may be a secret. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : `a ${typeof value}`;
 }
 
 /** An `option_invalid` that names the option. */

@@ -11,6 +11,13 @@ export interface DatabaseOptions {
   readonly notify?: boolean | undefined;
 }
 
+/** @throws IdemkitError `option_invalid` unless `database` is one on PostgreSQL. */
+export function checkPostgresDatabase(database: object | undefined): void {
+  if (database === undefined || !("connections" in database)) {
+    throw invalid("database", "must be one on PostgreSQL, such as fromPg(pool)");
+  }
+}
+
 /** A database on any client that implements the statement port. */
 export function postgresDatabase<Tx>(
   given: Connections<Tx>,

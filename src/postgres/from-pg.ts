@@ -1,6 +1,6 @@
 import type { Isolation } from "../core/ports.ts";
 import { IdemkitError } from "../errors.ts";
-import { checkNames } from "../internal/options.ts";
+import { checkNames, invalid } from "../internal/options.ts";
 import type { Call, Connections, PostgresDatabase, Result, Session } from "./connections.ts";
 import { postgresDatabase } from "./database.ts";
 import { guardedClient } from "./guarded-client.ts";
@@ -46,6 +46,7 @@ export function fromPg<P extends PgPool>(
   pool: P,
   options: FromPgOptions = {},
 ): PostgresDatabase<ClientOf<P>> {
+  if (typeof pool?.connect !== "function") throw invalid("pool", "must be a Pool of pg: new Pool({ … })");
   checkNames("fromPg", options, ["schema", "preparedStatements", "notify"]);
   const timeout = pool.options?.connectionTimeoutMillis;
   if (pool.options !== undefined && !(typeof timeout === "number" && timeout > 0)) {
