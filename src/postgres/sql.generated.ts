@@ -591,6 +591,8 @@ returning attempt_id`,
   update :"schema".saga_step
   set state = $4, result = $5, ended_at = clock_timestamp()
   where saga_id = $1 and participant = '' and step_name = $2 and direction = $3 and state = 'waiting'
+    and exists (select from :"schema".saga as s
+                where s.saga_id = $1 and s.state = case $3 when 'action' then 'running' else 'compensating' end)
   returning saga_id)
 update :"schema".saga as x
 set wake_at = clock_timestamp(), woken = true, tries = 0
@@ -617,7 +619,7 @@ on conflict (saga_id) do nothing
 returning saga_id`,
   "saga-step-end": `with mine as (
   update :"schema".saga
-  set lease_expires_at = clock_timestamp() + make_interval(secs => $3)
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $3), tries = 0
   where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
   returning saga_id)
 update :"schema".saga_step as x
@@ -637,7 +639,7 @@ where x.state in ('intent', 'absent')
 returning step_name`,
   "saga-step-record": `with mine as (
   update :"schema".saga
-  set lease_expires_at = clock_timestamp() + make_interval(secs => $3)
+  set lease_expires_at = clock_timestamp() + make_interval(secs => $3), tries = 0
   where saga_id = $1 and attempt_id = $2 and state in ('running', 'compensating')
   returning saga_id),
 recorded as (

@@ -6,7 +6,7 @@ import { backoffMs } from "../internal/backoff.ts";
 import type { Runtime } from "../internal/runtime.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
 import type { SagaDefinition, SagaStep } from "./definition.ts";
-import { isPastPivot, nextOf } from "./plan.ts";
+import { nextOf, pivotOf } from "./plan.ts";
 import type { Next, PlannedStep, StepRow } from "./plan.ts";
 import { runStep, settleStep } from "./run-step.ts";
 import type { LeasedSaga, Move, SagaStore } from "./saga-store.ts";
@@ -23,6 +23,8 @@ export interface UnderWay<Tx> {
   readonly stopped: AbortSignal;
   /** Pause between two looks at what nobody knew. */
   readonly uncertainEveryMs: number;
+  /** Told of each try of a step that went wrong: one that never succeeds must not be silent. */
+  readonly failed: (step: string, error: unknown) => void;
   readonly runtime: Runtime;
 }
 
@@ -71,9 +73,10 @@ async function moveOf<Tx>(
 ): Promise<Move | "asleep" | undefined> {
   const { definition, saga } = underWay;
   const planned = definition.steps.map(plannedOf);
-  const forwardOnly = isPastPivot(planned, ledger);
-  if (saga.state === "running" && saga.overdue && !forwardOnly) return compensation({ reason: "deadline" });
+  const { forwardOnly } = pivotOf(planned, ledger);
   const next = nextOf(planned, saga.state, ledger);
+  const late = saga.state === "running" && saga.overdue && !forwardOnly;
+  if (late && next.next !== "end") return turnedRound(underWay, { reason: "deadline" });
   switch (next.next) {
     case "end":
       return { state: next.state, tries: 0 };
@@ -107,6 +110,7 @@ async function tried<Tx>(
     if (isIdemkitError(error, "operation_uncertain")) {
       return { state: "uncertain", tries: 0, resumeState: saga.state, ...askedAgain(underWay, step, next) };
     }
+    underWay.failed(step.name, error);
     const mayFail = next.next === "do" && next.direction === "action" && !forwardOnly;
     return again(underWay, step, mayFail, error);
   }
@@ -131,39 +135,58 @@ function refusal(next: Extract<Next, { next: "do" | "settle" }>, forwardOnly: bo
 }
 
 /** An outage is never charged; a step that keeps failing before the pivot fails its saga. */
-function again<Tx>(
-  { database, saga, runtime }: UnderWay<Tx>,
+async function again<Tx>(
+  underWay: UnderWay<Tx>,
   { name, options }: SagaStep<Json, Tx>,
   mayFail: boolean,
   error: unknown,
-): Move {
+): Promise<Move | undefined> {
+  const { database, saga, runtime } = underWay;
   const policy = { ...defaultRetry, ...options.retry };
   const kind = database.classify(error);
   const charged = kind !== "retry" && kind !== "unavailable";
   const tries = saga.tries + (charged ? 1 : 0);
   if (mayFail && tries >= policy.maxTries) {
-    return compensation({ reason: "retries-exhausted", step: name });
+    return turnedRound(underWay, { reason: "retries-exhausted", step: name });
   }
   const waitMs = backoffMs(Math.max(saga.tries, charged ? 0 : 3), policy, runtime.random);
   return { state: saga.state, tries, waitMs };
 }
 
-function compensation(failure: Json): Move {
-  return { state: "compensating", failure: json.encode(failure), tries: 0 };
+interface Failure {
+  readonly [name: string]: string;
+  readonly reason: string;
 }
 
-function waitOrGiveUp<Tx>(
-  { definition, saga }: UnderWay<Tx>,
+/**
+ * Turns the saga round, unless the ledger says by now that it may not: what failed may have failed behind its COMMIT, a
+ * reply may have come, and a call that was left open may have been the pivot.
+ */
+async function turnedRound<Tx>(underWay: UnderWay<Tx>, failure: Failure): Promise<Move | undefined> {
+  const { definition, saga, store } = underWay;
+  const ledger = await store.steps(saga.sagaId);
+  const { forwardOnly, open } = pivotOf(definition.steps.map(plannedOf), ledger);
+  const failed = ledger.find(({ step, direction }) => step === failure["step"] && direction === "action");
+  if (forwardOnly || failed?.state === "done") return undefined;
+  if (open === undefined) return { state: "compensating", failure: json.encode(failure), tries: 0 };
+  const unsettled = await tried(underWay, ledger, { next: "settle", step: open }, false);
+  if (unsettled === "asleep") return undefined;
+  return unsettled ?? turnedRound(underWay, failure);
+}
+
+async function waitOrGiveUp<Tx>(
+  underWay: UnderWay<Tx>,
   { step, direction, ageMs }: Extract<Next, { next: "wait" }>,
   forwardOnly: boolean,
-): Move {
+): Promise<Move | undefined> {
+  const { definition, saga } = underWay;
   const { options } = stepNamed(definition, step);
   const timeoutMs = "timeoutMs" in options ? (options.timeoutMs ?? defaultTimeoutMs) : defaultTimeoutMs;
   const leftMs = timeoutMs - ageMs;
   if (leftMs > 0) return { state: saga.state, tries: 0, waitMs: leftMs };
   const mayGiveUp = direction === "action" && !forwardOnly;
   return mayGiveUp
-    ? compensation({ reason: "no-reply", step })
+    ? turnedRound(underWay, { reason: "no-reply", step })
     : { state: saga.state, tries: 0, waitMs: timeoutMs };
 }
 

@@ -45,10 +45,20 @@ export function nextOf(
   return state === "running" ? forward(steps, rows) : backward(steps, rows);
 }
 
-/** Whether the saga can only go forward. */
-export function isPastPivot(steps: readonly PlannedStep[], ledger: readonly StepRow[]): boolean {
+/**
+ * Whether the saga can only go forward: its pivot is done, or is asked for by a message that nothing takes back. An `open`
+ * pivot may have happened and has to be settled before the saga may turn round.
+ */
+export function pivotOf(
+  steps: readonly PlannedStep[],
+  ledger: readonly StepRow[],
+): { readonly forwardOnly: boolean; readonly open: string | undefined } {
   const pivot = steps.find((each) => each.pivot);
-  return ledger.some((row) => row.step === pivot?.name && row.direction === "action" && row.state === "done");
+  const state = ledger.find((row) => row.step === pivot?.name && row.direction === "action")?.state;
+  return {
+    forwardOnly: state === "done" || (state === "waiting" && pivot?.compensable === false),
+    open: state === "intent" ? pivot?.name : undefined,
+  };
 }
 
 function forward(steps: readonly PlannedStep[], rows: ReadonlyMap<string, StepRow>): Next {

@@ -6,6 +6,7 @@ import type { Running } from "../internal/loop.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { advance } from "./advance.ts";
 import type { SagaDefinition } from "./definition.ts";
 import { sagaStore } from "./saga-store.ts";
@@ -35,7 +36,10 @@ export interface SagasOptions {
    * @defaultValue 60_000
    */
   readonly uncertainEveryMs?: number;
-  /** @defaultValue `console` */
+  /**
+   * Told of each try of a step that failed, and of sagas that can't be looked for.
+   * @defaultValue `console`
+   */
   readonly logger?: { error(message: string): void };
   /** Told of each saga that stops being worked on: it ended, waits, or is uncertain. */
   readonly onMoved?: (moved: {
@@ -65,6 +69,7 @@ export function startSagas<Tx>(
   definitions: readonly SagaDefinition<never, Tx>[],
   options: SagasOptions = {},
 ): Running {
+  checkPostgresDatabase(database);
   const { pollMs, concurrency, leaseMs, heartbeatMs, uncertainEveryMs, logger, onMoved } =
     settingsOf(options);
   const store = sagaStore(database.connections, database.schema, leaseMs);
@@ -97,7 +102,9 @@ export function startSagas<Tx>(
     const lost = new AbortController();
     const stopBeat = beat.keep(saga.attemptId, () => lost.abort(new IdemkitError("attempt_lost")));
     try {
-      const state = await advance({ ...shared, definition, saga, signal: lost.signal, stopped });
+      const failed = (step: string, error: unknown): void =>
+        report(`step ${step} of saga ${name} failed and is tried again (${sagaId})`, error);
+      const state = await advance({ ...shared, definition, saga, signal: lost.signal, stopped, failed });
       onMoved?.({ sagaId, name, state });
     } catch (error) {
       if (!isIdemkitError(error, "attempt_lost")) report(`saga ${name} stopped`, error);

@@ -79,7 +79,9 @@ export interface Shop {
   reserved(): Promise<number>;
   /** Starts a saga and a runner for it, and waits until nothing more happens by itself. */
   ended(definition: CheckoutSaga, sagaId?: string, options?: SagasOptions): Promise<SagaStatus | undefined>;
-  run(definition: CheckoutSaga, options: SagasOptions): void;
+  /** Starts a saga, and waits until nothing more happens by itself. */
+  started(definition: CheckoutSaga, sagaId: string): Promise<void>;
+  run(definition: CheckoutSaga, options: SagasOptions, on?: PostgresDatabase<PoolClient>): void;
   stopRunners(): Promise<void>;
   close(): Promise<void>;
 }
@@ -92,25 +94,29 @@ export async function openShop(): Promise<Shop> {
   await pool.query("create table stock (sku text primary key, reserved integer not null)");
   await pool.query("insert into stock values ('book', 0)");
 
-  const run = (definition: CheckoutSaga, options: SagasOptions): void => {
+  const run = (definition: CheckoutSaga, options: SagasOptions, on = fromPg(pool)): void => {
     // A port of its own, as another process has it.
-    running.push(startSagas(fromPg(pool), [definition], options));
+    running.push(startSagas(on, [definition], { logger: { error: () => {} }, ...options }));
+  };
+  const started = async (definition: CheckoutSaga, sagaId: string): Promise<void> => {
+    await startSaga(database, definition, { sagaId, input: { amount: 5 } });
+    const ends = new Set(["committed", "compensated", "uncertain"]);
+    await until(async () => ends.has((await sagaStatus(database, sagaId))?.state ?? ""), {
+      timeoutMs: 15_000,
+    });
   };
   return {
     pool,
     database,
     run,
+    started,
     reserved: async () => {
       const { rows } = await pool.query("select reserved from stock");
       return (rows[0] as { reserved: number }).reserved;
     },
     ended: async (definition, sagaId = randomUUID(), options = {}) => {
       run(definition, { pollMs: 10, ...options });
-      await startSaga(database, definition, { sagaId, input: { amount: 5 } });
-      const ends = new Set(["committed", "compensated", "uncertain"]);
-      await until(async () => ends.has((await sagaStatus(database, sagaId))?.state ?? ""), {
-        timeoutMs: 15_000,
-      });
+      await started(definition, sagaId);
       return sagaStatus(database, sagaId);
     },
     stopRunners: async () => {
