@@ -2,8 +2,9 @@
 // Arguments are Vitest's: `npm test -- --project unit`, `npm test -- -t "a name"`.
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 
 import { leftOut } from "./left-out.mjs";
 import { guardProcess } from "./process/guard.mjs";
@@ -34,37 +35,51 @@ function runVitest() {
   });
 }
 
-/** @typedef {{ status: string, assertionResults: { status: string }[] }} FileResult */
+/** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestResult */
+/** @typedef {{ name: string, status: string, message?: string, assertionResults: TestResult[] }} FileResult */
 
-/** @param {boolean} content */
-function count(content) {
-  const report = /** @type {{ testResults: FileResult[] }} */ (JSON.parse(readFileSync(results, "utf8")));
-  const { testResults } = report;
-  const tests = testResults.flatMap((file) => file.assertionResults.map(({ status }) => status));
-  const passed = tests.filter((status) => status === "passed").length;
-  const failedTests = tests.filter((status) => status === "failed").length;
-  // A file that can't be loaded, or whose hooks fail, has no failed test to show for it.
-  const failedFiles = testResults.filter(
-    ({ status, assertionResults }) =>
-      status === "failed" && !assertionResults.some((test) => test.status === "failed"),
-  ).length;
-  // And an error outside any test belongs to no file.
-  const failed = failedTests + failedFiles || (content ? 0 : 1);
-  return { passed, failed, skipped: tests.length - passed - failedTests };
-}
-
-function countIfAny(/** @type {boolean} */ content) {
+/** @returns {FileResult[] | undefined} `undefined` where Vitest has left none */
+function readResults() {
   try {
-    return count(content);
+    const report = /** @type {{ testResults: FileResult[] }} */ (JSON.parse(readFileSync(results, "utf8")));
+    return report.testResults;
   } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
+    return undefined;
   }
 }
 
+/**
+ * One line for each failure, to be read at the end of a long log.
+ * @param {FileResult[]} files
+ */
+function failuresOf(files) {
+  return files.flatMap(({ name, status, message = "", assertionResults }) => {
+    const file = relative(root, name);
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    // A file that can't be loaded, or whose hooks fail, has no failed test to show for it.
+    if (failed.length === 0) return status === "failed" ? [`FAIL ${file}: ${firstLine(message)}`] : [];
+    return failed.map(
+      ({ fullName, failureMessages = [] }) =>
+        `FAIL ${file} > ${fullName}: ${firstLine(failureMessages[0] ?? "")}`,
+    );
+  });
+}
+
+const firstLine = (/** @type {string} */ text) => stripVTControlCharacters(text).trim().split("\n", 1)[0];
+
 mkdirSync(join(root, ".cache"), { recursive: true });
 const content = await runVitest();
-const { passed, failed, skipped } = countIfAny(content);
+const found = readResults();
 rmSync(results, { force: true });
-for (const line of leftOut()) console.log(line);
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-process.exitCode = failed > 0 || !content ? 1 : 0;
+const files = found ?? [];
+const tests = files.flatMap(({ assertionResults }) => assertionResults);
+const failures = failuresOf(files);
+// An error outside any test belongs to no file.
+if (failures.length === 0 && (!content || found === undefined)) {
+  failures.push("FAIL vitest: an error outside the tests, see above");
+}
+const passed = tests.filter(({ status }) => status === "passed").length;
+const skipped = tests.filter(({ status }) => status !== "passed" && status !== "failed").length;
+for (const line of [...leftOut(), ...failures]) console.log(line);
+console.log(`${passed} passed, ${failures.length} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+process.exitCode = failures.length > 0 ? 1 : 0;
