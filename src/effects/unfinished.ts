@@ -1,5 +1,7 @@
 import { jsonCodec } from "../core/codec.ts";
+import { checkObject, checkOneOf } from "../internal/options.ts";
 import type { PostgresDatabase, Row } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { statementOf } from "../postgres/statement.ts";
 
 /** An operation of the external mode that has no end yet. */
@@ -20,12 +22,13 @@ export interface Unfinished {
 
 /** The operations without an end, the oldest first; keys are not shown. */
 export async function listUnfinished<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   {
     states = ["running", "uncertain"],
     limit = 100,
   }: { states?: readonly Unfinished["state"][]; limit?: number } = {},
 ): Promise<readonly Unfinished[]> {
+  const { connections, schema } = checkPostgresDatabase(database);
   const { rows } = await connections.query({ ...statementOf("lease-list", schema), values: [states, limit] });
   return rows.map(unfinishedOf);
 }
@@ -54,12 +57,16 @@ const results = jsonCodec<unknown>();
  * Settles by hand a call whose outcome nobody knew: `done` with the result it had, or `absent`. The operation then goes on
  * at its next repeat or by the rescuer.
  * @returns whether there was such a call in an uncertain operation
+ * @throws IdemkitError `option_invalid`.
  */
 export async function resolveEffect<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   operationId: string,
   resolution: Resolution,
 ): Promise<boolean> {
+  const { connections, schema } = checkPostgresDatabase(database);
+  checkObject("resolution", resolution);
+  checkOneOf("resolution.as", resolution.as, ["done", "absent"]);
   const result = resolution.as === "done" ? results.encode(resolution.result) : null;
   const values = [operationId, resolution.effect, resolution.as, result];
   const { rows } = await connections.query({ ...statementOf("effect-resolve", schema), values });

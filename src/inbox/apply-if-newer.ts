@@ -1,5 +1,5 @@
 import { IdemkitError } from "../errors.ts";
-import { checkInteger, checkNames, invalid } from "../internal/options.ts";
+import { checkInteger, checkNames, checkOneOf, invalid } from "../internal/options.ts";
 import { ownAggregate, unitStateOf } from "./unit.ts";
 import { judge, lockVersions, saveVersions } from "./versions.ts";
 
@@ -59,7 +59,7 @@ function checked(options: NewerOptions): NewerOptions {
   const { aggregate, version, onGap, firstVersion } = options;
   if (typeof aggregate !== "string" || aggregate === "") throw invalid("aggregate", "must be a text");
   checkInteger("version", version, 0, Number.MAX_SAFE_INTEGER);
-  if (onGap !== "hold" && onGap !== "accept") throw invalid("onGap", 'must be "hold" or "accept"');
+  checkOneOf("onGap", onGap, ["hold", "accept"]);
   if (firstVersion !== undefined && firstVersion !== "any") {
     checkInteger("firstVersion", firstVersion, 0, Number.MAX_SAFE_INTEGER);
   }

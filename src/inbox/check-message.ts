@@ -7,6 +7,7 @@ import { isUuid } from "./event-id.ts";
  * @throws IdemkitError `event_malformed`, naming the member.
  */
 export function checkMessage(message: EventMessage): EventMessage {
+  if (typeof message !== "object" || message === null) throw malformed("message", "must be an event");
   const { eventId, type, topic, key, payload, headers, aggregateVersion } = message;
   if (typeof eventId !== "string" || !isUuid(eventId)) throw malformed("eventId", "must be a UUID");
   checkText("type", type);

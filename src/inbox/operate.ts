@@ -1,4 +1,5 @@
 import type { PostgresDatabase, Row } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { statementOf } from "../postgres/statement.ts";
 import { recordedEventId } from "./event-id.ts";
 
@@ -43,9 +44,10 @@ export interface ListOptions {
 
 /** The dead letters, oldest first. */
 export async function deadLetters<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   { consumer, limit = 100 }: ListOptions = {},
 ): Promise<readonly DeadLetter[]> {
+  const { connections, schema } = checkPostgresDatabase(database);
   const statement = statementOf("inbox-dead-letter-list", schema);
   const { rows } = await connections.query({ ...statement, values: [consumer ?? null, limit] });
   return rows.map((row) => ({
@@ -63,9 +65,10 @@ export async function deadLetters<Tx>(
 
 /** The parked keys, oldest first. */
 export async function parkedInboxKeys<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   { consumer, limit = 100 }: ListOptions = {},
 ): Promise<readonly ParkedInboxKey[]> {
+  const { connections, schema } = checkPostgresDatabase(database);
   const statement = statementOf("inbox-parked-list", schema);
   const { rows } = await connections.query({ ...statement, values: [consumer ?? null, limit] });
   return rows.map((row) => ({
@@ -84,9 +87,10 @@ export async function parkedInboxKeys<Tx>(
  * @returns whether there was one
  */
 export async function discardDeadLetter<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   { consumer, eventId }: { readonly consumer: string; readonly eventId: string },
 ): Promise<boolean> {
+  const { connections, schema } = checkPostgresDatabase(database);
   const statement = statementOf("inbox-dead-letter-delete", schema);
   const { count } = await connections.query({ ...statement, values: [consumer, recordedEventId(eventId)] });
   return count > 0;

@@ -32,6 +32,12 @@ export function checkFunction(at: string, value: unknown): void {
   if (typeof value !== "function") throw invalid(at, `must be a function, not ${kindOf(value)}`);
 }
 
+/** @throws IdemkitError `option_invalid` unless `value` is one of those that are known. */
+export function checkOneOf(at: string, value: unknown, known: readonly string[]): void {
+  if (known.some((each) => each === value)) return;
+  throw invalid(at, `must be ${known.map((each) => JSON.stringify(each)).join(" or ")}`);
+}
+
 /** What something is, without its contents: they may be a secret. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);

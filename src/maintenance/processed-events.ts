@@ -1,5 +1,6 @@
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { statementOf } from "../postgres/statement.ts";
 import type { StatementName } from "../postgres/statement.ts";
 import { eventDayAt, eventDayOf } from "./event-day.ts";
@@ -72,6 +73,7 @@ export async function retainProcessedEvents<Tx>(
   options: ProcessedEventOptions = {},
   signal?: AbortSignal,
 ): Promise<ProcessedEventRound> {
+  checkPostgresDatabase(database);
   const settings = processedEventSettings(options);
   const plan = await planOf(database, settings);
   const postponed: string[] = [];

@@ -2,6 +2,7 @@ import { startLoop } from "../internal/loop.ts";
 import type { Running } from "../internal/loop.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { processedEventSettings, retainProcessedEvents } from "./processed-events.ts";
 import type { ProcessedEventOptions, ProcessedEventRound } from "./processed-events.ts";
 import { deleteExpiredRecords } from "./retention.ts";
@@ -45,6 +46,7 @@ export function startMaintenance<Tx>(
   options: MaintenanceOptions = {},
 ): Running {
   const known = ["everyMs", "batchSize", "processedEvents", "logger", "onDeleted", "onRetained"] as const;
+  checkPostgresDatabase(database);
   checkNames("startMaintenance", options, known);
   const everyMs = checkInteger("everyMs", options.everyMs ?? 600_000, 10, 86_400_000);
   const batchSize = checkInteger("batchSize", options.batchSize ?? 1000, 1, 100_000);

@@ -1,4 +1,5 @@
 import { IdemkitError } from "../errors.ts";
+import { invalid } from "../internal/options.ts";
 import type { CheckedEvent } from "./outgoing.ts";
 import { pendingEvents } from "./pending.ts";
 import { channelOf, payloadOf } from "./wake.ts";
@@ -18,12 +19,15 @@ export interface PlainClientOptions {
   readonly notify?: boolean | undefined;
 }
 
-/** @throws IdemkitError `outbox_transaction_unknown` where the client has no transaction open; the driver's errors. */
+/** @throws IdemkitError `outbox_transaction_unknown` where the client has no transaction open, `option_invalid`; the driver's errors. */
 export async function enqueueWithClient(
   client: PlainClient,
   events: readonly CheckedEvent[],
   { database, notify = database?.notify ?? true }: PlainClientOptions,
 ): Promise<void> {
+  if (typeof client?.query !== "function") {
+    throw invalid("tx", "must be a handler's tx, or a client of pg in a transaction");
+  }
   if (isOutsideTransaction(client)) {
     throw new IdemkitError("outbox_transaction_unknown", { detail: "this client has no transaction open" });
   }

@@ -1,6 +1,6 @@
 import type { OutgoingEvent } from "../core/event.ts";
 import { IdemkitError } from "../errors.ts";
-import { checkInteger, checkNames } from "../internal/options.ts";
+import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import { transactionOf } from "../postgres/transaction.ts";
 import type { CommitHook, Transaction } from "../postgres/transaction.ts";
@@ -77,6 +77,8 @@ function prepared(
   options: EnqueueOptions,
 ): readonly CheckedEvent[] | Promise<readonly CheckedEvent[]> {
   checkNames("enqueue", options, optionNames);
+  const given: unknown = events;
+  if (!Array.isArray(given)) throw invalid("events", "must be an array");
   const maxBytes = checkInteger("maxBytes", options.maxBytes ?? defaultMaxBytes, 1, 100_000_000);
   const { schema, traceparent } = options;
   const checked = events.map((event) =>

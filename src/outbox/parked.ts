@@ -1,5 +1,6 @@
 import { checkInteger, checkNames } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { statementOf } from "../postgres/statement.ts";
 import type { ParkedKey } from "./relay/parked-key.ts";
 import { wakerOf } from "./wake.ts";
@@ -21,9 +22,10 @@ export interface ReleaseOptions {
 
 /** The parked keys of an outbox, oldest first. @param limit - how many at most; 100 by default */
 export async function parkedOutboxKeys<Tx>(
-  { connections, schema }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   limit = 100,
 ): Promise<readonly ParkedKey[]> {
+  const { connections, schema } = checkPostgresDatabase(database);
   const values = [checkInteger("limit", limit, 1, 100_000)];
   const { rows } = await connections.query({ ...statementOf("outbox-parked", schema), values });
   return rows.map((row) => ({
@@ -42,10 +44,11 @@ export async function parkedOutboxKeys<Tx>(
  * @returns how many events went back, or `undefined` where the key is not parked
  */
 export async function releaseOutboxKey<Tx>(
-  { connections, schema, notify }: PostgresDatabase<Tx>,
+  database: PostgresDatabase<Tx>,
   { topic, key }: OutboxKey,
   options: ReleaseOptions = {},
 ): Promise<number | undefined> {
+  const { connections, schema, notify } = checkPostgresDatabase(database);
   checkNames("releaseOutboxKey", options, ["discardRefused"]);
   const values = [topic, key];
   // Read committed, whatever the session's default: the second statement must see what the first waited for.

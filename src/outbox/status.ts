@@ -1,4 +1,5 @@
 import type { PostgresDatabase } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { statementOf } from "../postgres/statement.ts";
 
 /** How an outbox is doing: for metrics, readiness and whoever is paged. */
@@ -19,7 +20,8 @@ export interface OutboxStatus {
 const countingStopsAt = 1_000_000;
 
 /** Reads the state of the outbox, in one statement. */
-export async function outboxStatus<Tx>({ connections, schema }: PostgresDatabase<Tx>): Promise<OutboxStatus> {
+export async function outboxStatus<Tx>(database: PostgresDatabase<Tx>): Promise<OutboxStatus> {
+  const { connections, schema } = checkPostgresDatabase(database);
   // Unprepared, as the relay's own statements are.
   const { text } = statementOf("outbox-status", schema);
   const { rows } = await connections.query({ text, values: [countingStopsAt] });

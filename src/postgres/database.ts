@@ -11,11 +11,15 @@ export interface DatabaseOptions {
   readonly notify?: boolean | undefined;
 }
 
-/** @throws IdemkitError `option_invalid` unless `database` is one on PostgreSQL. */
-export function checkPostgresDatabase(database: object | undefined): void {
-  if (database === undefined || !("connections" in database)) {
+/**
+ * The database, where it is one on PostgreSQL.
+ * @throws IdemkitError `option_invalid`.
+ */
+export function checkPostgresDatabase<D extends object>(database: D): D {
+  if (typeof database !== "object" || database === null || !("connections" in database)) {
     throw invalid("database", "must be one on PostgreSQL, such as fromPg(pool)");
   }
+  return database;
 }
 
 /** A database on any client that implements the statement port. */

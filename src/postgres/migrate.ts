@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 
 import { IdemkitError } from "../errors.ts";
 import type { Call, PostgresDatabase, Session } from "./connections.ts";
+import { checkPostgresDatabase } from "./database.ts";
 import { migrations } from "./sql.generated.ts";
 import { withSchema } from "./statement.ts";
 
@@ -28,6 +29,7 @@ export async function migrate<Tx>(
   database: PostgresDatabase<Tx>,
   options: MigrateOptions = {},
 ): Promise<Migrated> {
+  checkPostgresDatabase(database);
   // Not the session's default: a snapshot that is older than the lock would not see what the one before has installed.
   const { session } = await database.connections.begin(installLock(database.schema), "read committed");
   try {

@@ -7,6 +7,7 @@ import type { Session } from "./connections.ts";
 export const sessionKey: unique symbol = Symbol("idemkit.session");
 
 /** The session behind the `tx` of a handler, or `undefined` for a client that idemkit did not hand out. */
-export function sessionOf(tx: object): Session<unknown> | undefined {
+export function sessionOf(tx: object | undefined): Session<unknown> | undefined {
+  if (typeof tx !== "object" || tx === null) return undefined;
   return Reflect.get(tx, sessionKey) as Session<unknown> | undefined;
 }

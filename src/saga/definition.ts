@@ -1,7 +1,7 @@
 import type { Json } from "../core/canonical-json.ts";
 import type { OutgoingEvent } from "../core/event.ts";
 import type { Recovered } from "../effects/effect.ts";
-import { checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkInteger, checkNames, invalid } from "../internal/options.ts";
 
 /** What a step is given. */
 export interface StepContext<I> {
@@ -92,23 +92,67 @@ export function step<I, T, Tx = unknown>(name: string, options: EffectStepOption
     "deadlineMs",
     "graceMs",
   ];
-  checkNames(`step ${name}`, options, [...known, "retry", "pivot"]);
+  const at = `step ${name}`;
+  checkStep(at, options, [...known, "retry", "pivot"]);
+  checkFunctions(at, options, ["run"], ["recover", "compensate", "recoverCompensation"]);
+  checkWhole(at, options, ["deadlineMs"], 1);
+  checkWhole(at, options, ["graceMs"], 0);
   // The result's type is between run, recover and compensate of one step; nobody else sees it.
   return { name, kind: "effect", options: options as unknown as EffectStepOptions<I, never> };
 }
 
 /** A step whose writes are in this database. */
 export function localStep<I, T, Tx>(name: string, options: LocalStepOptions<I, T, Tx>): SagaStep<I, Tx> {
-  checkNames(`step ${name}`, options, ["run", "compensate", "retry", "pivot"]);
+  const at = `step ${name}`;
+  checkStep(at, options, ["run", "compensate", "retry", "pivot"]);
+  checkFunctions(at, options, ["run"], ["compensate"]);
   return { name, kind: "local", options: options as unknown as LocalStepOptions<I, never, Tx> };
 }
 
 /** A step that another service does. */
 export function messageStep<I, Tx = unknown>(name: string, options: MessageStepOptions<I>): SagaStep<I, Tx> {
-  checkNames(`step ${name}`, options, ["command", "compensation", "timeoutMs", "retry", "pivot"]);
+  const at = `step ${name}`;
+  checkStep(at, options, ["command", "compensation", "timeoutMs", "retry", "pivot"]);
+  checkFunctions(at, options, ["command"], ["compensation"]);
+  checkWhole(at, options, ["timeoutMs"], 1);
   return { name, kind: "message", options };
 }
 
+function checkStep(at: string, options: StepBase, known: readonly string[]): void {
+  checkNames(at, options, known);
+  const { retry } = options;
+  if (retry === undefined) return;
+  checkNames(`${at}.retry`, retry, ["maxTries", "baseMs", "maxMs"]);
+  checkWhole(`${at}.retry`, retry, ["maxTries"], 1);
+  checkWhole(`${at}.retry`, retry, ["baseMs", "maxMs"], 0);
+}
+
+function checkFunctions(
+  at: string,
+  options: object,
+  needed: readonly string[],
+  optional: readonly string[],
+): void {
+  for (const name of [...needed, ...optional]) {
+    const given: unknown = Reflect.get(options, name);
+    if (given !== undefined || needed.includes(name)) checkFunction(`${at}.${name}`, given);
+  }
+}
+
+/** Whole numbers, where they are given. */
+function checkWhole(at: string, options: object, names: readonly string[], min: number): void {
+  for (const name of names) {
+    const given = Reflect.get(options, name) as number | undefined;
+    if (given !== undefined) checkInteger(`${at}.${name}`, given, min, longestMs);
+  }
+}
+
+function isStep(given: unknown): boolean {
+  return typeof given === "object" && given !== null && "kind" in given;
+}
+
+/** Ten years. */
+const longestMs = 315_360_000_000;
 const validName = /^[a-z0-9]+(?:[-._][a-z0-9]+)*$/;
 
 /**
@@ -120,6 +164,11 @@ export function defineSaga<I extends Json, Tx>(
   definition: Omit<SagaDefinition<I, Tx>, "name">,
 ): SagaDefinition<I, Tx> {
   checkNames(`saga ${name}`, definition, ["steps", "deadlineMs"]);
+  checkWhole(`saga ${name}`, definition, ["deadlineMs"], 1);
+  const given: unknown = definition.steps;
+  if (!Array.isArray(given) || !given.every(isStep)) {
+    throw invalid(`saga ${name}.steps`, "must be an array of steps: localStep(…), step(…) or messageStep(…)");
+  }
   const names = definition.steps.map((each) => each.name);
   for (const each of [name, ...names]) {
     if (!validName.test(each) || each.length > 100) {

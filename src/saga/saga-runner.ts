@@ -70,6 +70,7 @@ export function startSagas<Tx>(
   options: SagasOptions = {},
 ): Running {
   checkPostgresDatabase(database);
+  if (!Array.isArray(definitions)) throw invalid("definitions", "must be an array of sagas");
   const { pollMs, concurrency, leaseMs, heartbeatMs, uncertainEveryMs, logger, onMoved } =
     settingsOf(options);
   const store = sagaStore(database.connections, database.schema, leaseMs);

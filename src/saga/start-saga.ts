@@ -1,14 +1,17 @@
 import type { Json } from "../core/canonical-json.ts";
 import { jsonCodec } from "../core/codec.ts";
 import { IdemkitError } from "../errors.ts";
+import { checkFunction, checkNames, checkObject, checkOneOf } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { Call, PostgresDatabase, Result } from "../postgres/connections.ts";
+import { checkPostgresDatabase } from "../postgres/database.ts";
 import { sessionOf } from "../postgres/session-key.ts";
 import { statementOf } from "../postgres/statement.ts";
 import type { SagaDefinition } from "./definition.ts";
 import type { Direction, SagaState } from "./plan.ts";
 
 const json = jsonCodec<unknown>();
+const directions: readonly Direction[] = ["action", "compensation"];
 
 /** A saga to start. */
 export interface StartSagaOptions<I> {
@@ -25,13 +28,18 @@ export interface StartSagaOptions<I> {
 /**
  * Starts a saga. A runner of its name takes it up (`startSagas`).
  * @returns the saga's id, and whether it was started now
- * @throws IdemkitError `transaction_closed` for a `tx` that is not a running handler's
+ * @throws IdemkitError `transaction_closed` for a `tx` that is not a running handler's, `option_invalid`.
  */
 export async function startSaga<I extends Json, Tx>(
   database: PostgresDatabase<Tx>,
-  { name, deadlineMs }: SagaDefinition<I, Tx>,
-  { input, tx, sagaId = systemRuntime.newId() }: StartSagaOptions<I>,
+  definition: SagaDefinition<I, Tx>,
+  options: StartSagaOptions<I>,
 ): Promise<{ readonly sagaId: string; readonly started: boolean }> {
+  checkPostgresDatabase(database);
+  checkObject("definition", definition);
+  checkNames("startSaga", options, ["input", "sagaId", "tx"]);
+  const { name, deadlineMs } = definition;
+  const { input, tx, sagaId = systemRuntime.newId() } = options;
   const deadline = deadlineMs === undefined ? null : deadlineMs / 1000;
   const values = [sagaId, name, json.encode(input), deadline];
   const { rows } = await sent(database, { ...statementOf("saga-start", database.schema), values }, tx);
@@ -62,8 +70,9 @@ export async function sagaStatus<Tx>(
   database: PostgresDatabase<Tx>,
   sagaId: string,
 ): Promise<SagaStatus | undefined> {
-  const { rows } = await database.connections.query({
-    ...statementOf("saga-find", database.schema),
+  const { connections, schema } = checkPostgresDatabase(database);
+  const { rows } = await connections.query({
+    ...statementOf("saga-find", schema),
     values: [sagaId],
   });
   const [row] = rows;
@@ -95,11 +104,16 @@ export interface StepResolution {
 export async function resolveSagaStep<Tx>(
   database: PostgresDatabase<Tx>,
   sagaId: string,
-  { stepName, direction = "action", as, result = null }: StepResolution,
+  resolution: StepResolution,
 ): Promise<boolean> {
+  const { connections, schema } = checkPostgresDatabase(database);
+  checkObject("resolution", resolution);
+  const { stepName, direction = "action", as, result = null } = resolution;
+  checkOneOf("resolution.as", as, ["done", "absent"]);
+  checkOneOf("resolution.direction", direction, directions);
   const values = [sagaId, stepName, direction, as, as === "done" ? json.encode(result) : null];
-  const { rows } = await database.connections.query({
-    ...statementOf("saga-resolve", database.schema),
+  const { rows } = await connections.query({
+    ...statementOf("saga-resolve", schema),
     values,
   });
   return rows.length > 0;
@@ -123,8 +137,13 @@ export interface SagaReply {
 export async function replyToSaga<Tx>(
   database: PostgresDatabase<Tx>,
   tx: object,
-  { sagaId, stepName, direction = "action", as, result }: SagaReply,
+  reply: SagaReply,
 ): Promise<boolean> {
+  checkPostgresDatabase(database);
+  checkObject("reply", reply);
+  const { sagaId, stepName, direction = "action", as, result } = reply;
+  checkOneOf("reply.as", as, ["done", "refused"]);
+  checkOneOf("reply.direction", direction, directions);
   const values = [sagaId, stepName, direction, as, json.encode(result)];
   const { rows } = await session(tx).run({ ...statementOf("saga-reply", database.schema), values });
   return rows.length > 0;
@@ -156,6 +175,10 @@ export async function participate<T, Tx>(
   part: Participation,
   work: () => Promise<T>,
 ): Promise<Participated<T>> {
+  checkPostgresDatabase(database);
+  checkObject("part", part);
+  checkOneOf("direction", part.direction, directions);
+  checkFunction("work", work);
   const ledger = participantLedger(database.schema, session(tx), part);
   const isCompensation = part.direction === "compensation";
   // The action's row is taken first in both directions, so that the two cannot wait for each other.

@@ -1,5 +1,5 @@
 import type { InboxSettings } from "../inbox/settings.ts";
-import { checkInteger, checkNames, invalid } from "../internal/options.ts";
+import { checkFunction, checkInteger, checkNames, invalid } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
 import type { WebhookVerifier } from "./verifier.ts";
 
@@ -96,6 +96,9 @@ export function webhookSettings<Tx, E>(options: WebhookOptions<Tx, E>): WebhookS
       "verify",
       "must be a verifier, such as standardWebhooks(secret): a webhook without one is anybody's",
     );
+  }
+  for (const [name, given] of Object.entries({ eventId, type, parse, onError })) {
+    if (given !== undefined) checkFunction(name, given);
   }
   return {
     verify,

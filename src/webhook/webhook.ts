@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { createInbox } from "../inbox/create-inbox.ts";
 import type { EventContext } from "../inbox/handler.ts";
+import { checkFunction } from "../internal/options.ts";
 import { answerFetch } from "./fetch.ts";
 import { answerNode } from "./node.ts";
 import { webhookSettings } from "./options.ts";
@@ -36,6 +37,7 @@ export function webhook<Tx, E = unknown>(
   handler: (event: E, context: WebhookContext<Tx>) => unknown,
 ): Webhook {
   const settings = webhookSettings(options);
+  checkFunction("handler", handler);
   const inbox = createInbox(
     { database: options.database, ...settings.inbox },
     { "*": ({ payload }, context) => handler(settings.parse(payload), { ...context, body: payload }) },

@@ -1,5 +1,6 @@
 import type { Running } from "../../internal/loop.ts";
 import type { PostgresDatabase } from "../../postgres/connections.ts";
+import { checkPostgresDatabase } from "../../postgres/database.ts";
 import { sharesChanged, shardsOf } from "../wake.ts";
 import { startLeases } from "./leases.ts";
 import type { Leases } from "./leases.ts";
@@ -39,6 +40,7 @@ export interface Relay extends Running {
  * @throws IdemkitError `option_invalid`.
  */
 export function startRelay<Tx>(database: PostgresDatabase<Tx>, options: RelayOptions): Relay {
+  checkPostgresDatabase(database);
   const settings = relaySettings(options);
   const { runtime, logger } = settings;
   const store = outboxStore(database);
