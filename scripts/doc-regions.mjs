@@ -1,5 +1,5 @@
 // Code in the documents is code that runs: `<!-- region FILE NAME -->` before a block says which part of which example it
-// shows. The examples are run by test/e2e/examples.
+// shows, where the name `whole` stands for all of it. The examples are run by test/e2e/examples.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -23,6 +23,7 @@ function dedented(text) {
  */
 function regionOf(root, file, name) {
   const text = readFileSync(join(root, file), "utf8");
+  if (name === "whole") return text.replaceAll(/^[ \t]*\/\/ #(?:end)?region.*\n/gm, "").trimEnd();
   const found = new RegExp(`// #region ${name}\\n([\\s\\S]*?)[ \\t]*// #endregion`).exec(text);
   return found?.[1] === undefined ? undefined : dedented(found[1]);
 }

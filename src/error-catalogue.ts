@@ -14,7 +14,8 @@ export interface CatalogueEntry {
 export const errorCatalogue = {
   idempotency_key_missing: {
     retryable: false,
-    message: "this operation needs an Idempotency-Key header: send one key for each business operation",
+    message:
+      "this operation needs an idempotency key: send one for each business operation, over HTTP in Idempotency-Key",
   },
   idempotency_key_malformed: {
     retryable: false,
@@ -28,7 +29,7 @@ export const errorCatalogue = {
   },
   operation_in_progress: {
     retryable: true,
-    message: "the operation with this key is running: repeat the request with the same key",
+    message: "the operation with this key is running: repeat it with the same key",
   },
   operation_uncertain: {
     retryable: false,
@@ -42,12 +43,12 @@ export const errorCatalogue = {
   idempotency_unavailable: {
     retryable: true,
     message:
-      "the database could not be reached or kept refusing the transaction: repeat the request with the same key",
+      "the database could not be reached or kept refusing the transaction: repeat it with the same key",
   },
   handler_timed_out: {
     retryable: true,
     message:
-      "the handler did not finish in handlerTimeoutMs and was rolled back: repeat the request with the same key",
+      "the handler did not finish in handlerTimeoutMs and was rolled back: repeat it with the same key",
   },
   command_number_unsafe: {
     retryable: false,
@@ -74,7 +75,7 @@ export const errorCatalogue = {
     retryable: false,
     message: 'the scope is empty or not a string: return the principal, or say scope: "shared"',
   },
-  option_invalid: { retryable: false, message: "an option is unknown or out of range" },
+  option_invalid: { retryable: false, message: "an option or argument is missing, unknown or out of range" },
   retention_out_of_range: {
     retryable: false,
     message:
