@@ -72,3 +72,9 @@ test("the example below HTTP makes one order, and refuses another command under 
   expect(await example.exited).toEqual({ code: 0, signal: null });
   expect(example.lines).toEqual(["executed", "replayed", "one order", "mismatch", "idempotency_key_reused"]);
 });
+
+test("the example of an inbox handles an event that came twice once", async () => {
+  const example = run("inbox");
+  expect(await example.exited).toEqual({ code: 0, signal: null });
+  expect(example.lines).toEqual(["executed", "duplicate", "1 booking"]);
+});

@@ -7,6 +7,8 @@ export const printCurlLines = async (scene: Scene): Promise<void> => {
   const run = randomUUID().slice(0, 8);
   const customer = await newCustomer(scene, `you-${run}`);
   const charge = await newCharge(customer, "curl");
+  // Of an order of its own: one that is paid can't be confirmed.
+  const { orderId } = await newCharge(customer, "confirm");
   const order = { items: [{ sku: "teapot", quantity: 2, unitPrice: "10.50" }], currency: "EUR" };
   const post = (path: string, key: string, body: unknown): string =>
     [
@@ -25,7 +27,7 @@ export const printCurlLines = async (scene: Scene): Promise<void> => {
     "",
     `curl -s ${scene.url}/openapi.json`,
     "",
-    `curl -i -X POST ${scene.url}/orders/${charge["orderId"]}/payment/confirm -H 'Authorization: Bearer ${customer.token}' -H 'Idempotency-Key: confirm-${run}'`,
+    `curl -i -X POST ${scene.url}/orders/${orderId}/payment/confirm -H 'Authorization: Bearer ${customer.token}' -H 'Idempotency-Key: confirm-${run}'`,
     "",
     `curl -s ${scene.providerUrl}/ledger   # the provider's own books`,
     "",

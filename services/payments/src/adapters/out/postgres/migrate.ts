@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { DatabaseError } from "pg";
 import type { Pool, PoolClient } from "pg";
 
 const folder = new URL("../../../../migrations/", import.meta.url);
@@ -34,7 +35,18 @@ const applyMissing = async (client: PoolClient, files: readonly string[]): Promi
   const { rows } = await client.query<{ name: string }>("select name from public.payments_migration");
   const applied = new Set(rows.map((row) => row.name));
   for (const file of files.filter((name) => !applied.has(name))) {
-    await client.query(await readFile(new URL(file, folder), "utf8"));
+    await client.query(await readFile(new URL(file, folder), "utf8")).catch((cause: unknown) => {
+      throw new Error(`migration ${file} failed: ${whyOf(cause)}`, { cause });
+    });
     await client.query({ text: "insert into public.payments_migration (name) values ($1)", values: [file] });
   }
+};
+
+const DUPLICATE_TABLE = "42P07";
+
+const whyOf = (cause: unknown): string => {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return cause instanceof DatabaseError && cause.code === DUPLICATE_TABLE
+    ? `${message}, and is not this service's: give DATABASE_URL a database of its own`
+    : message;
 };
