@@ -14,8 +14,7 @@ export interface CatalogueEntry {
 export const errorCatalogue = {
   idempotency_key_missing: {
     retryable: false,
-    message:
-      "this operation needs an idempotency key: send one for each business operation, over HTTP in Idempotency-Key",
+    message: "this operation needs an Idempotency-Key: one for each business operation, kept in retries",
   },
   idempotency_key_malformed: {
     retryable: false,
@@ -75,7 +74,7 @@ export const errorCatalogue = {
     retryable: false,
     message: 'the scope is empty or not a string: return the principal, or say scope: "shared"',
   },
-  option_invalid: { retryable: false, message: "an option or argument is missing, unknown or out of range" },
+  option_invalid: { retryable: false, message: "an option is missing, unknown or out of range" },
   retention_out_of_range: {
     retryable: false,
     message:
@@ -130,13 +129,12 @@ export const errorCatalogue = {
   },
   schema_newer: {
     retryable: false,
-    message:
-      "idemkit's tables were migrated by a newer, incompatible version: deploy that version of idemkit",
+    message: "idemkit's tables are of a newer, incompatible version: deploy that version",
   },
   fingerprint_version_unknown: {
     retryable: true,
     message:
-      "the record was written by a newer version of idemkit: finish the deployment, then repeat with the same key",
+      "the record is of a newer version of idemkit: finish the deployment, then repeat it with the same key",
   },
   outbox_event_invalid: {
     retryable: false,
@@ -153,8 +151,7 @@ export const errorCatalogue = {
   },
   outbox_too_many_keys: {
     retryable: false,
-    message:
-      "a transaction may send events of at most 1000 keys: each key is a lock of the server, split the work",
+    message: "a transaction may send events of at most 1000 keys, since each is a lock: split the work",
   },
   outbox_transaction_unknown: {
     retryable: false,

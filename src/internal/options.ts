@@ -24,25 +24,18 @@ export function checkInteger(at: string, value: number, min: number, max: number
 /** @throws IdemkitError `option_invalid` unless `value` is an object, and no array. */
 export function checkObject(at: string, value: unknown): asserts value is object {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
-  throw invalid(at, `must be an object, not ${kindOf(value)}`);
+  throw invalid(at, "must be an object");
 }
 
 /** @throws IdemkitError `option_invalid` unless `value` is a function. */
 export function checkFunction(at: string, value: unknown): void {
-  if (typeof value !== "function") throw invalid(at, `must be a function, not ${kindOf(value)}`);
+  if (typeof value !== "function") throw invalid(at, "must be a function");
 }
 
 /** @throws IdemkitError `option_invalid` unless `value` is one of those that are known. */
 export function checkOneOf(at: string, value: unknown, known: readonly string[]): void {
   if (known.some((each) => each === value)) return;
   throw invalid(at, `must be ${known.map((each) => JSON.stringify(each)).join(" or ")}`);
-}
-
-/** What something is, without its contents: they may be a secret. */
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "number" || typeof value === "boolean" ? String(value) : `a ${typeof value}`;
 }
 
 /** An `option_invalid` that names the option. */
