@@ -52,6 +52,14 @@ export function groupName(consumer: string, topic: string): string {
   return `${consumer}.${topic}`;
 }
 
+async function isLed(admin: Admin, topic: string, partitions: number): Promise<boolean> {
+  try {
+    return (await admin.fetchTopicOffsets(topic)).length === partitions;
+  } catch {
+    return false;
+  }
+}
+
 /** A topic of the test's own. */
 export async function createTopic(
   options: { partitions?: number; brokers?: string; name?: string; config?: Record<string, string> } = {},
@@ -63,12 +71,12 @@ export async function createTopic(
     config = {},
   } = options;
   const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }));
-  await withAdmin(brokers, (admin) =>
-    admin.createTopics({
-      topics: [{ topic: name, numPartitions: partitions, configEntries }],
-      waitForLeaders: true,
-    }),
-  );
+  await withAdmin(brokers, async (admin) => {
+    // KafkaJS's own wait fails where the new topic isn't known to the broker yet.
+    const topics = [{ topic: name, numPartitions: partitions, configEntries }];
+    await admin.createTopics({ topics, waitForLeaders: false });
+    await until(() => isLed(admin, name, partitions), { timeoutMs: 20_000, what: `leaders of ${name}` });
+  });
   const committed = (groupId: string): Promise<readonly number[]> =>
     withAdmin(brokers, async (admin) => {
       const [found] = await admin.fetchOffsets({ groupId, topics: [name] });
