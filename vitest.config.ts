@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 const globalSetup = ["test/support/global-setup.ts"];
 
-/** The groups run one after the other; what kills servers and measures times runs alone. */
+/** The groups run one after the other; what measures times of the service runs alone. */
 export default defineConfig({
   test: {
     environment: "node",
@@ -46,7 +46,7 @@ export default defineConfig({
           include: ["test/crash/**/*.test.ts"],
           globalSetup,
           sequence: { groupOrder: 2 },
-          maxWorkers: 1,
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
