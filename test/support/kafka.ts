@@ -4,6 +4,7 @@ import { Kafka, logLevel } from "kafkajs";
 import type { Admin } from "kafkajs";
 import { inject } from "vitest";
 
+import { createTopic as createLedTopic } from "../../scripts/kafka/create-topic.mjs";
 import { until } from "./until.ts";
 
 /** Whether there is a broker: tests that need one are skipped elsewhere, and the run says so. */
@@ -52,14 +53,6 @@ export function groupName(consumer: string, topic: string): string {
   return `${consumer}.${topic}`;
 }
 
-async function isLed(admin: Admin, topic: string, partitions: number): Promise<boolean> {
-  try {
-    return (await admin.fetchTopicOffsets(topic)).length === partitions;
-  } catch {
-    return false;
-  }
-}
-
 /** A topic of the test's own. */
 export async function createTopic(
   options: { partitions?: number; brokers?: string; name?: string; config?: Record<string, string> } = {},
@@ -71,12 +64,9 @@ export async function createTopic(
     config = {},
   } = options;
   const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }));
-  await withAdmin(brokers, async (admin) => {
-    // KafkaJS's own wait fails where the new topic isn't known to the broker yet.
-    const topics = [{ topic: name, numPartitions: partitions, configEntries }];
-    await admin.createTopics({ topics, waitForLeaders: false });
-    await until(() => isLed(admin, name, partitions), { timeoutMs: 20_000, what: `leaders of ${name}` });
-  });
+  await withAdmin(brokers, (admin) =>
+    createLedTopic(admin, { topic: name, numPartitions: partitions, configEntries }),
+  );
   const committed = (groupId: string): Promise<readonly number[]> =>
     withAdmin(brokers, async (admin) => {
       const [found] = await admin.fetchOffsets({ groupId, topics: [name] });

@@ -12,6 +12,7 @@ import { Kafka, logLevel } from "kafkajs";
 import pg from "pg";
 
 import { startPostgres } from "../../../scripts/embedded-postgres.mjs";
+import { createTopic } from "../../../scripts/kafka/create-topic.mjs";
 import { ownBroker } from "../../../scripts/kafka/provide.mjs";
 import { randomOf, readArguments } from "./arguments.mjs";
 import { check, drained, progress } from "./check.mjs";
@@ -53,7 +54,7 @@ async function world() {
   await pool.query(schema);
   const admin = new Kafka({ brokers: [broker.brokers], logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 12 }], waitForLeaders: true });
+  await createTopic(admin, { topic, numPartitions: 12 });
   await admin.disconnect();
   return { server, broker, pool };
 }

@@ -1,4 +1,5 @@
 import { Kafka, logLevel } from "kafkajs";
+import { createTopic } from "../../../../scripts/kafka/create-topic.mjs";
 import { sharedBroker, whyNoKafka } from "../../../../scripts/kafka/provide.mjs";
 import { ORDER_TOPIC } from "../adapters/out/events/outbox-events.ts";
 
@@ -20,7 +21,7 @@ export const openDevBroker = async (): Promise<DevBroker> => {
   }
   const { brokers, close } = await sharedBroker();
   try {
-    await createTopic(brokers);
+    await createOrderTopic(brokers);
   } catch (error) {
     await close();
     throw error;
@@ -28,13 +29,11 @@ export const openDevBroker = async (): Promise<DevBroker> => {
   return { brokers, stop: close };
 };
 
-/** Does nothing where the topic is there. */
-const createTopic = async (brokers: string): Promise<void> => {
+const createOrderTopic = async (brokers: string): Promise<void> => {
   const admin = new Kafka({ brokers: brokers.split(","), logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   try {
-    const topics = [{ topic: ORDER_TOPIC, numPartitions: PARTITIONS }];
-    await admin.createTopics({ topics, waitForLeaders: true });
+    await createTopic(admin, { topic: ORDER_TOPIC, numPartitions: PARTITIONS });
   } finally {
     await admin.disconnect();
   }
