@@ -32,7 +32,7 @@ export function columnsOf({ message, id }: Incoming): readonly unknown[] {
 
 /** PostgreSQL's text holds neither NUL nor half a surrogate pair, and a malformed event must be storable all the same. */
 export function storable(text: string): string {
-  return text.replaceAll("\0", "\uFFFD").toWellFormed();
+  return (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text).toWellFormed();
 }
 
 function orNull(text: string | undefined): string | null {

@@ -29,13 +29,13 @@ export function guardedClient<C extends object>(client: C, guard: Guard): C {
   });
 }
 
-function guardedQuery(target: object, guard: Guard): Query {
+function guardedQuery(target: { readonly query?: Query }, guard: Guard): Query {
   return (...given) => {
     const refusal = refusalOf(given[0], guard);
     if (refusal !== undefined) return refused(refusal, given);
-    const query: unknown = Reflect.get(target, "query", target);
+    const { query } = target;
     if (typeof query !== "function") throw new TypeError("the client has no query function");
-    return query.apply(target, given) as unknown;
+    return Reflect.apply(query, target, given);
   };
 }
 
@@ -50,8 +50,9 @@ function refusalOf(statement: unknown, guard: Guard): IdemkitError | undefined {
 function textOf(statement: unknown): string | undefined {
   if (typeof statement === "string") return statement;
   if (typeof statement !== "object" || statement === null) return undefined;
-  if ("text" in statement && typeof statement.text === "string") return statement.text;
-  return "cursor" in statement ? textOf(statement.cursor) : undefined;
+  const { text, cursor } = statement as { readonly text?: unknown; readonly cursor?: unknown };
+  if (typeof text === "string") return text;
+  return cursor === undefined ? undefined : textOf(cursor);
 }
 
 /** Fails the way the caller listens: by callback, by throwing for a submittable, else by promise. */
