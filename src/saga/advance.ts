@@ -72,6 +72,7 @@ async function moveOf<Tx>(
   ledger: readonly StepRow[],
 ): Promise<Move | "asleep" | undefined> {
   const { definition, saga } = underWay;
+  for (const row of ledger) stepNamed(definition, row.step);
   const planned = definition.steps.map(plannedOf);
   const { forwardOnly } = pivotOf(planned, ledger);
   const next = nextOf(planned, saga.state, ledger);
@@ -197,8 +198,8 @@ function plannedOf<Tx>({ name, kind, options }: SagaStep<Json, Tx>): PlannedStep
 
 function stepNamed<Tx>({ name, steps }: SagaDefinition<Json, Tx>, wanted: string): SagaStep<Json, Tx> {
   const found = steps.find((each) => each.name === wanted);
-  if (found === undefined) {
-    throw new IdemkitError("option_invalid", { detail: `saga ${name} has no step ${wanted}` });
-  }
-  return found;
+  if (found !== undefined) return found;
+  // Without it nobody would undo what it did.
+  const detail = `saga ${name} has no step ${wanted}, which is under way: keep it until no such saga is left`;
+  throw new IdemkitError("option_invalid", { detail, details: { at: wanted } });
 }
