@@ -1,3 +1,4 @@
+import { harmless, harmlessLogger } from "../internal/harmless.ts";
 import { startLoop } from "../internal/loop.ts";
 import type { Running } from "../internal/loop.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
@@ -43,7 +44,8 @@ export function startRescuer(operations: readonly Rescuable[], options: RescuerO
   const everyMs = checkInteger("everyMs", options.everyMs ?? 5000, 10, day);
   const uncertainMs = checkInteger("uncertainEveryMs", options.uncertainEveryMs ?? 60_000, 10, day);
   const batchSize = checkInteger("batchSize", options.batchSize ?? 10, 1, 1000);
-  const { logger = console, onRescued } = options;
+  const logger = harmlessLogger(options.logger ?? console);
+  const onRescued = harmless(options.onRescued ?? (() => {}));
   const database = databaseOf(operations);
   const byName = new Map(operations.map((operation) => [operation.operation, operation]));
 
@@ -61,7 +63,7 @@ export function startRescuer(operations: readonly Rescuable[], options: RescuerO
     if (operation === undefined) return;
     try {
       const { outcome } = await resume(database, operation, row);
-      onRescued?.({ operation: operation.operation, outcome });
+      onRescued({ operation: operation.operation, outcome });
     } catch (error) {
       logger.error(
         `idemkit: rescuing ${operation.operation} failed: ${error instanceof Error ? error.message : String(error)}`,

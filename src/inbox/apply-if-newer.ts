@@ -57,7 +57,9 @@ export async function applyIfNewer(tx: object, options: NewerOptions, apply: () 
 function checked(options: NewerOptions): NewerOptions {
   checkNames("applyIfNewer", options, ["aggregate", "version", "onGap", "firstVersion"]);
   const { aggregate, version, onGap, firstVersion } = options;
-  if (typeof aggregate !== "string" || aggregate === "") throw invalid("aggregate", "must be a text");
+  if (typeof aggregate !== "string" || aggregate === "" || !aggregate.isWellFormed()) {
+    throw invalid("aggregate", "must be a text");
+  }
   checkInteger("version", version, 0, Number.MAX_SAFE_INTEGER);
   checkOneOf("onGap", onGap, ["hold", "accept"]);
   if (firstVersion !== undefined && firstVersion !== "any") {

@@ -23,6 +23,7 @@ export function checkMessage(message: EventMessage): EventMessage {
 
 function checkText(at: string, text: unknown): void {
   if (typeof text !== "string" || text === "") throw malformed(at, "is missing");
+  if (!text.isWellFormed()) throw malformed(at, "holds half a surrogate pair, which PostgreSQL can't store");
   if (text.includes("\0")) throw malformed(at, "holds a NUL, which PostgreSQL can't store");
 }
 

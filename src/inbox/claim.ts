@@ -1,3 +1,4 @@
+import type { Isolation } from "../core/ports.ts";
 import { IdemkitError } from "../errors.ts";
 import type { Row, Session } from "../postgres/connections.ts";
 import { sqlstateOf } from "../postgres/sqlstate.ts";
@@ -71,10 +72,10 @@ function keysOf(events: readonly Incoming[]): string {
 }
 
 /** Opens a transaction on events that are stored already. */
-export async function openStored<Tx>(inbox: Internals<Tx>): Promise<Session<Tx>> {
+export async function openStored<Tx>(inbox: Internals<Tx>, isolation?: Isolation): Promise<Session<Tx>> {
   const { idleTimeoutMs, lockTimeoutMs } = inbox.settings;
   const values = [String(idleTimeoutMs), String(lockTimeoutMs)];
-  const begun = inbox.database.connections.begin({ ...inbox.statements["inbox-open"], values });
+  const begun = inbox.database.connections.begin({ ...inbox.statements["inbox-open"], values }, isolation);
   return (await opened(inbox, begun)).session;
 }
 

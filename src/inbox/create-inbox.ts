@@ -63,12 +63,31 @@ async function buried<Tx>(
   { reason, error }: DeadLetterReason,
   signal: AbortSignal | undefined,
 ): Promise<EventOutcome> {
-  const event = withAnyId(message);
+  const event = withAnyId(storableMessage(message));
   const step = (): Promise<boolean> =>
     putAway(inbox, event, ({ session }) =>
       deadLetterCalls(inbox, session, event, { reason, error, attempts: 0 }),
     );
   return (await persistently(inbox, step, { signal })) ? "dead-lettered" : "duplicate";
+}
+
+/** What came without its members, or with others than it should have, is put away under what there is of it. */
+function storableMessage(message: Partial<EventMessage>): EventMessage {
+  const { payload, headers, aggregateVersion, ...rest } = message;
+  return {
+    ...rest,
+    eventId: text(message.eventId),
+    type: text(message.type),
+    topic: text(message.topic),
+    key: text(message.key),
+    payload: payload instanceof Uint8Array ? payload : new Uint8Array(0),
+    headers: typeof headers === "object" && headers !== null ? headers : {},
+    ...(Number.isSafeInteger(aggregateVersion) ? { aggregateVersion: Number(aggregateVersion) } : {}),
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function withAnyId(message: EventMessage): Incoming {

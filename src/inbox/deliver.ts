@@ -1,7 +1,8 @@
-import type { Call } from "../postgres/connections.ts";
+import type { Call, Session } from "../postgres/connections.ts";
 import { keyText, openClaim } from "./claim.ts";
 import type { Claimed } from "./claim.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
+import { timeOfEventId } from "./event-id.ts";
 import { idFaultOf } from "./id-policy.ts";
 import type { IdFault } from "./id-policy.ts";
 import { consumerCall } from "./internals.ts";
@@ -42,8 +43,9 @@ export async function deliver<Tx>(
     await session.rollback();
     return { outcomes: events.map(() => "duplicate"), filled: new Set(claimed.gaps) };
   }
-  const routes = events.map((event) => routeOf(inbox, claimed, event));
   return inUnit(inbox, session, signal, async (unit) => {
+    const horizon = await horizonOf(inbox, session, claimed);
+    const routes = events.map((event) => routeOf(inbox, horizon, event));
     await unit.prepare(events.filter((_, index) => routes[index] === "apply"));
     const outcomes: EventOutcome[] = [];
     for (const [index, event] of events.entries()) {
@@ -57,6 +59,20 @@ export async function deliver<Tx>(
     const suspects = outcomes.includes("duplicate") ? claimed.gaps : [];
     return { outcomes, filled: new Set([...unit.filled, ...suspects]) };
   });
+}
+
+/** Only days that are older than this expire. */
+const dayMs = 86_400_000;
+
+/**
+ * The claim may have waited for a day to be emptied, and have read the horizon before that: asked again where an event is
+ * old enough to have been recorded in such a day.
+ */
+async function horizonOf<Tx>(inbox: Internals<Tx>, session: Session<Tx>, claimed: Claimed): Promise<Claimed> {
+  const isOld = (id: string): boolean => (timeOfEventId(id) ?? claimed.nowMs) < claimed.nowMs - dayMs;
+  if (![...claimed.recorded].some(isOld)) return claimed;
+  const { rows } = await session.run({ ...inbox.statements["inbox-horizon"], values: [] });
+  return { ...claimed, expiredBeforeMs: Number(rows[0]?.["expired_before_ms"] ?? claimed.expiredBeforeMs) };
 }
 
 /** What is to be done with an event, as far as it can be told before any handler has run. */

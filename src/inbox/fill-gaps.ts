@@ -25,17 +25,27 @@ export async function fillGaps<Tx>(
   persistence: Persistence,
 ): Promise<number> {
   let applied = 0;
-  for (const aggregate of aggregates) {
-    while (await filledOne(inbox, aggregate, persistence)) applied += 1;
+  // It grows while it is gone through: what was held may fill a gap of another aggregate.
+  const moved = new Set(aggregates);
+  for (const aggregate of moved) {
+    while (await filledOne(inbox, { aggregate, moved }, persistence)) applied += 1;
+    moved.delete(aggregate);
   }
   return applied;
 }
 
-function filledOne<Tx>(inbox: Internals<Tx>, aggregate: string, persistence: Persistence): Promise<boolean> {
+/** An aggregate whose gap is filled, and all that have moved on. */
+interface Filling {
+  readonly aggregate: string;
+  readonly moved: Set<string>;
+}
+
+function filledOne<Tx>(inbox: Internals<Tx>, filling: Filling, persistence: Persistence): Promise<boolean> {
+  const { aggregate } = filling;
   return withTries<Tx, boolean>(inbox, {
     ...persistence,
-    step: (attempt) => applyNext(inbox, aggregate, attempt, persistence.signal),
-    giveUp: (...failed) => poisoned(inbox, ...failed),
+    step: (attempt) => applyNext(inbox, filling, attempt, persistence.signal),
+    giveUp: (event, error, attempts) => poisoned(inbox, { aggregate, event }, error, attempts),
   });
 }
 
@@ -88,7 +98,7 @@ async function nextBehind<Tx>(
 /** @returns whether there may be another to apply */
 async function applyNext<Tx>(
   inbox: Internals<Tx>,
-  aggregate: string,
+  { aggregate, moved }: Filling,
   attempt: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
@@ -103,7 +113,11 @@ async function applyNext<Tx>(
       return false;
     }
     const verdict = row === undefined ? "gap" : judge(next.version, row, policyOf(inbox, aggregate));
-    if (verdict !== "gap") return apply(inbox, unit, next.event, { attempt, stale: verdict === "stale" });
+    if (verdict !== "gap") {
+      const goesOn = await apply(inbox, unit, next.event, { attempt, stale: verdict === "stale" });
+      for (const each of unit.filled) moved.add(each);
+      return goesOn;
+    }
     await session.rollback();
     return false;
   });
@@ -133,12 +147,19 @@ async function apply<Tx>(
 /** An event from behind a gap whose tries are used up: those behind it go on waiting for its version. */
 async function poisoned<Tx>(
   inbox: Internals<Tx>,
-  event: Incoming,
+  { aggregate, event }: { readonly aggregate: string; readonly event: Incoming },
   error: unknown,
   attempts: number,
 ): Promise<boolean> {
   const session = await openStored(inbox);
   return inUnit(inbox, session, undefined, async (unit) => {
+    await lockVersions(inbox, session, [aggregate]);
+    const next = await nextBehind(inbox, session, aggregate);
+    if (next?.event.id !== event.id) {
+      // Another consumer has applied it meanwhile, and goes on with the aggregate.
+      await session.rollback();
+      return false;
+    }
     unit.later(consumerCall(inbox, "inbox-attempt-delete", event.id));
     if (inbox.settings.poison === "park") unit.later(...parkKeyCalls(inbox, event, error));
     else {

@@ -23,6 +23,7 @@ const names = [
   "inbox-dead-letter-find",
   "inbox-held-find",
   "inbox-held-next",
+  "inbox-horizon",
   "inbox-open",
   "inbox-park-event",
   "inbox-park-key",

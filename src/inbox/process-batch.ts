@@ -1,3 +1,4 @@
+import { isIdemkitError } from "../errors.ts";
 import { deliver } from "./deliver.ts";
 import { DeliveryError } from "./failure.ts";
 import { fillGaps } from "./fill-gaps.ts";
@@ -36,11 +37,11 @@ async function together<Tx>(
   try {
     const step = (): ReturnType<typeof deliver> => deliver(inbox, { events, attempt: 1, signal });
     const { outcomes, filled } = await persistently(inbox, step, { signal, maxConflicts });
-    await fillGaps(inbox, filled, { signal });
     outcomes.forEach(onOutcome);
+    await fillGaps(inbox, filled, { signal });
     return outcomes;
   } catch (error) {
-    if (error instanceof DeliveryError) return undefined;
+    if (error instanceof DeliveryError || isIdemkitError(error, "outbox_too_many_keys")) return undefined;
     throw error;
   }
 }

@@ -67,9 +67,12 @@ async function failedAgain<Tx>(
   event: Incoming,
   error: unknown,
   attempts: number,
-): Promise<Replayed> {
+): Promise<Replayed | undefined> {
   const session = await openStored(inbox);
   return inUnit(inbox, session, undefined, async (unit) => {
+    // Another replay may have applied it meanwhile, or a person discarded it: it must not come back.
+    const { rows } = await session.run(consumerCall(inbox, "inbox-dead-letter-find", event.id));
+    if (rows.length === 0) return rolledBack(unit);
     unit.later(consumerCall(inbox, "inbox-attempt-delete", event.id));
     const quiet = { ...inbox, settings: { ...inbox.settings, deadLetterTopic: false } };
     unit.later(...(await deadLetterCalls(quiet, session, event, { reason: "poison", error, attempts })));
@@ -89,11 +92,12 @@ export async function releaseParkedKey<Tx>(
     const released = await withTries<Tx, Released>(inbox, {
       signal,
       step: (attempt) => releaseNext(inbox, name, attempt, signal),
-      giveUp: (event, error) => parkedAgain(inbox, event, error),
+      giveUp: (event, error) => parkedAgain(inbox, name, event, error),
     });
     await fillGaps(inbox, released.filled, { signal });
-    if (released.next !== "applied") break;
-    applied += 1;
+    if (released.next === "failed") break;
+    if (released.next === "applied") applied += 1;
+    else if (await persistently(inbox, () => opensKey(inbox, name), { signal })) break;
   }
   if (accepting) applied += await acceptGaps(inbox, name, { signal });
   const { topic, key } = name;
@@ -104,7 +108,7 @@ export async function releaseParkedKey<Tx>(
 }
 
 interface Released {
-  /** What the next event of the key did: `none` is left, and the key is open. */
+  /** What the next event of the key did; `none` where nothing is parked. */
   readonly next: "applied" | "none" | "failed";
   readonly filled: ReadonlySet<string>;
 }
@@ -121,8 +125,7 @@ async function releaseNext<Tx>(
     const { rows } = await session.run(consumerCall(inbox, "inbox-parked-next", topic, key));
     const event = rows[0] === undefined ? undefined : storedEvent(rows[0]);
     if (event === undefined) {
-      unit.later(consumerCall(inbox, "inbox-parked-key-delete", topic, key));
-      await unit.commit();
+      await session.rollback();
       return { next: "none", filled: none };
     }
     unit.later(consumerCall(inbox, "inbox-parked-delete", event.id));
@@ -131,12 +134,40 @@ async function releaseNext<Tx>(
   });
 }
 
-async function parkedAgain<Tx>(inbox: Internals<Tx>, event: Incoming, error: unknown): Promise<Released> {
+/**
+ * Opens a key that nothing is parked for any more. Read committed, whatever the session's default: behind the wait for
+ * the key's row an older snapshot would miss the follower that it waited for.
+ */
+async function opensKey<Tx>(inbox: Internals<Tx>, { topic, key }: ParkedKeyName): Promise<boolean> {
+  const session = await openStored(inbox, "read committed");
+  return inUnit(inbox, session, undefined, async (unit) => {
+    await session.run(consumerCall(inbox, "inbox-parked-key-lock", topic, key));
+    const { rows } = await session.run(consumerCall(inbox, "inbox-parked-next", topic, key));
+    if (rows.length === 0) unit.later(consumerCall(inbox, "inbox-parked-key-delete", topic, key));
+    await unit.commit();
+    return rows.length === 0;
+  });
+}
+
+async function parkedAgain<Tx>(
+  inbox: Internals<Tx>,
+  { topic, key }: ParkedKeyName,
+  event: Incoming,
+  error: unknown,
+): Promise<Released> {
   const session = await openStored(inbox);
   return inUnit(inbox, session, undefined, async (unit) => {
+    const failed: Released = { next: "failed", filled: none };
+    await session.run(consumerCall(inbox, "inbox-parked-key-lock", topic, key));
+    const { rows } = await session.run(consumerCall(inbox, "inbox-parked-next", topic, key));
+    if (rows[0]?.["event_id"] !== event.id) {
+      // Another release has applied it meanwhile, and goes on with the key.
+      await session.rollback();
+      return failed;
+    }
     unit.later(consumerCall(inbox, "inbox-attempt-delete", event.id));
     unit.later(parkEventCall(inbox, event, { reason: "poison", error: errorText(error) }));
     await unit.commit();
-    return { next: "failed", filled: none };
+    return failed;
   });
 }

@@ -1,3 +1,4 @@
+import { harmless } from "../internal/harmless.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
 
@@ -182,7 +183,7 @@ export function settingsOf(options: InboxSettings): Settings {
     giveUpAfterMs: within("giveUpAfterMs", 10_000, 0, 3_600_000),
     splitConcurrency: within("splitConcurrency", 4, 1, 100),
     isInfrastructure: options.isInfrastructure ?? ((): boolean => false),
-    onWarning: options.onWarning ?? warn,
+    onWarning: harmless(options.onWarning ?? warn),
   };
 }
 

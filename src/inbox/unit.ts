@@ -103,9 +103,9 @@ function unitOn<Tx>(state: UnitState<Tx>, { begin, handled, close, signal }: Wat
       }
     }
     if (current.behind !== undefined) return hold(event, current.behind);
-    if (current.verdict === "stale") return "stale";
+    // What the handler's own guard calls stale was this aggregate's next version all the same.
     if (guarded?.advance() === true) filled.add(guarded.aggregate);
-    return "executed";
+    return current.verdict === "stale" ? "stale" : "executed";
   }
 
   return {

@@ -1,3 +1,4 @@
+import { harmless, harmlessLogger } from "../internal/harmless.ts";
 import { startLoop } from "../internal/loop.ts";
 import type { Running } from "../internal/loop.ts";
 import { checkInteger, checkNames } from "../internal/options.ts";
@@ -51,7 +52,9 @@ export function startMaintenance<Tx>(
   const everyMs = checkInteger("everyMs", options.everyMs ?? 600_000, 10, 86_400_000);
   const batchSize = checkInteger("batchSize", options.batchSize ?? 1000, 1, 100_000);
   const kept = processedEventSettings(options.processedEvents);
-  const { logger = console, onDeleted, onRetained } = options;
+  const logger = harmlessLogger(options.logger ?? console);
+  const onDeleted = harmless(options.onDeleted ?? (() => {}));
+  const onRetained = harmless(options.onRetained ?? (() => {}));
   const report = (what: string, error: unknown): void =>
     logger.error(`idemkit: ${what} failed: ${textOf(error)}`);
   return startLoop({
@@ -62,7 +65,7 @@ export function startMaintenance<Tx>(
         if (!signal.aborted) report("making and expiring the days of processed_event", error);
       });
       const count = await deleteExpiredRecords(database, batchSize, signal);
-      onDeleted?.(count);
+      onDeleted(count);
       if (count > 0) logger.info(`idemkit: deleted ${count} expired records`);
     },
     onError: (error) => report("deleting expired records", error),

@@ -28,7 +28,7 @@ export function checkPayload(
   payload: unknown,
 ): Promise<void> | undefined {
   const result = schema["~standard"].validate(payload);
-  if (result instanceof Promise) return result.then((settled) => refuseIssues(type, settled));
+  if ("then" in result) return Promise.resolve(result).then((settled) => refuseIssues(type, settled));
   refuseIssues(type, result);
   return undefined;
 }

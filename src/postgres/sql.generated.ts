@@ -22,6 +22,7 @@ export const statements: {
   readonly "inbox-dead-letter": string;
   readonly "inbox-held-find": string;
   readonly "inbox-held-next": string;
+  readonly "inbox-horizon": string;
   readonly "inbox-open": string;
   readonly "inbox-park-event": string;
   readonly "inbox-park-key": string;
@@ -242,6 +243,14 @@ from :"schema".parked_event
 where consumer_name = $1 and aggregate = $2 and reason = 'gap'
 order by waiting_version, id
 limit 1`,
+  "inbox-horizon": `with locked as (
+  select expired_before from :"schema".processed_event_horizon
+  where current_setting('transaction_isolation') not in ('read committed', 'read uncommitted')
+  for share
+)
+select extract(epoch from coalesce((select expired_before from locked), h.expired_before))::float8 * 1000
+         as expired_before_ms
+from :"schema".processed_event_horizon as h`,
   "inbox-open": `select set_config('idle_in_transaction_session_timeout', $1, true),
        case when current_setting('lock_timeout') = '0' then set_config('lock_timeout', $2, true) end`,
   "inbox-park-event": `insert into :"schema".parked_event as x

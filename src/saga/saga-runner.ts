@@ -3,6 +3,7 @@ import { heartbeat } from "../effects/heartbeat.ts";
 import { IdemkitError, isIdemkitError } from "../errors.ts";
 import { startLoop } from "../internal/loop.ts";
 import type { Running } from "../internal/loop.ts";
+import { harmless, harmlessLogger } from "../internal/harmless.ts";
 import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import { systemRuntime } from "../internal/runtime.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
@@ -106,7 +107,7 @@ export function startSagas<Tx>(
       const failed = (step: string, error: unknown): void =>
         report(`step ${step} of saga ${name} failed and is tried again (${sagaId})`, error);
       const state = await advance({ ...shared, definition, saga, signal: lost.signal, stopped, failed });
-      onMoved?.({ sagaId, name, state });
+      onMoved({ sagaId, name, state });
     } catch (error) {
       if (!isIdemkitError(error, "attempt_lost")) report(`saga ${name} stopped`, error);
     } finally {
@@ -127,20 +128,20 @@ export function startSagas<Tx>(
   return { stop, [Symbol.asyncDispose]: stop };
 }
 
-type Settings = Required<Omit<SagasOptions, "onMoved">> & Pick<SagasOptions, "onMoved">;
+type Settings = Required<SagasOptions>;
 
 function settingsOf(options: SagasOptions): Settings {
   checkNames("startSagas", options, optionNames);
   const day = 86_400_000;
-  const { logger = console, leaseMs = 30_000, heartbeatMs = Math.floor(leaseMs / 3) } = options;
+  const { leaseMs = 30_000, heartbeatMs = Math.floor(leaseMs / 3) } = options;
   return {
     pollMs: checkInteger("pollMs", options.pollMs ?? 500, 10, day),
     concurrency: checkInteger("concurrency", options.concurrency ?? 10, 1, 1000),
     leaseMs: checkInteger("leaseMs", leaseMs, 300, day),
     heartbeatMs: checkInteger("heartbeatMs", heartbeatMs, 50, Math.floor(leaseMs / 3)),
     uncertainEveryMs: checkInteger("uncertainEveryMs", options.uncertainEveryMs ?? 60_000, 10, day),
-    logger,
-    ...(options.onMoved === undefined ? {} : { onMoved: options.onMoved }),
+    logger: harmlessLogger(options.logger ?? console),
+    onMoved: harmless(options.onMoved ?? (() => {})),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { InboxSettings } from "../inbox/settings.ts";
+import { harmless } from "../internal/harmless.ts";
 import { checkFunction, checkInteger, checkNames, invalid } from "../internal/options.ts";
 import type { PostgresDatabase } from "../postgres/connections.ts";
 import type { WebhookVerifier } from "./verifier.ts";
@@ -107,7 +108,7 @@ export function webhookSettings<Tx, E>(options: WebhookOptions<Tx, E>): WebhookS
     parse: parse as (body: Uint8Array) => E,
     maxBodyBytes: checkInteger("maxBodyBytes", options.maxBodyBytes ?? 1_048_576, 1, 100_000_000),
     retryAfterSeconds: checkInteger("retryAfterSeconds", options.retryAfterSeconds ?? 30, 1, 86_400),
-    onError,
+    onError: harmless(onError),
     inbox: inboxSettingsOf(options),
   };
 }

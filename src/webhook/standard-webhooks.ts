@@ -11,6 +11,12 @@ export interface StandardWebhooksOptions extends SignatureOptions {
    * @defaultValue "webhook"
    */
   readonly headerPrefix?: string;
+  /**
+   * Whose ids they are, such as `acme`: part of the events' identity, so never renamed. Two providers at one consumer need
+   * one each, or an id of the one would pass for a repeat of the other's.
+   * @defaultValue "standard-webhooks"
+   */
+  readonly source?: string;
 }
 
 /**
@@ -19,12 +25,12 @@ export interface StandardWebhooksOptions extends SignatureOptions {
  * @throws IdemkitError `option_invalid`.
  */
 export function standardWebhooks(secret: Secrets, options: StandardWebhooksOptions = {}): WebhookVerifier {
-  checkNames("standardWebhooks", options, ["toleranceSeconds", "headerPrefix"]);
+  checkNames("standardWebhooks", options, ["toleranceSeconds", "headerPrefix", "source"]);
   const tolerance = checkInteger("toleranceSeconds", options.toleranceSeconds ?? 300, 1, 86_400);
   const secrets = secretsOf("standardWebhooks", secret, decodeSecret);
-  const { headerPrefix: prefix = "webhook" } = options;
+  const { headerPrefix: prefix = "webhook", source = "standard-webhooks" } = options;
   return {
-    source: "standard-webhooks",
+    source,
     verify: ({ header, body, nowSeconds }: SignedRequest) => {
       const eventId = header(`${prefix}-id`);
       const timestamp = header(`${prefix}-timestamp`);

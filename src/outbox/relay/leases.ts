@@ -41,13 +41,26 @@ export function startLeases<Tx>(
   const connection = reservedConnection(database.connections, settings.leaseMs);
   const statements = leaseStatements(database, connection, settings);
   const givenBack = new Set<Promise<void>>();
+  let toldOf: string | undefined;
 
   async function beat(): Promise<void> {
-    const wanted = await statements.renew(leases);
+    const { wanted, others } = await statements.renew(leases);
     const held = leases.all();
     const surplus = held.slice(wanted).map(({ shard }) => shard);
     if (surplus.length > 0) giveBack(surplus);
-    if (held.length < wanted) acquired(await statements.acquire(leases, wanted - held.length));
+    if (held.length >= wanted) return;
+    const taken = await statements.acquire(leases, wanted - held.length);
+    acquired(taken);
+    tellOf(held.length + taken.length < wanted ? `${wanted}/${others.join(",")}` : undefined);
+  }
+
+  /**
+   * Others hold more than their share now, or the shares don't divide: they are told once, since each of them looks at its
+   * shares then, and would tell of its own shortfall again.
+   */
+  function tellOf(shortfall: string | undefined): void {
+    if (shortfall !== undefined && shortfall !== toldOf) statements.announce();
+    toldOf = shortfall;
   }
 
   /** Not waited for: the heartbeat of the other shards must not wait for a publish. */
@@ -86,10 +99,12 @@ export function startLeases<Tx>(
 }
 
 interface LeaseStatements {
-  /** Renews every lease and drops those that are lost; returns how many shards this relay should hold. */
-  renew(leases: LeaseTable): Promise<number>;
+  /** Renews every lease and drops those that are lost; returns how many shards this relay should hold beside the others. */
+  renew(leases: LeaseTable): Promise<{ readonly wanted: number; readonly others: readonly number[] }>;
   /** Takes leases that are free; returns their shards. */
   acquire(leases: LeaseTable, most: number): Promise<readonly number[]>;
+  /** The other relays look at the shares now, and not at their next heartbeat only. */
+  announce(): void;
   yield(shards: readonly number[]): Promise<void>;
   leave(): Promise<void>;
 }
@@ -105,7 +120,6 @@ function leaseStatements<Tx>(
     values,
   });
 
-  /** The other relays look at the shares now, and not at their next heartbeat only. */
   function announce(): void {
     if (!notify) return;
     connections.query(call("outbox-wake", channelOf(schema), sharesChanged)).catch(() => {});
@@ -122,7 +136,8 @@ function leaseStatements<Tx>(
         if (held.has(shard)) leases.renew(shard, validUntilMs);
         else leases.lose(shard);
       }
-      return fairShare(shardCount, capacity, rows[0]?.["others"] as readonly number[]);
+      const others = rows[0]?.["others"] as readonly number[];
+      return { wanted: fairShare(shardCount, capacity, others), others };
     },
     acquire: async (leases, most) => {
       const validUntilMs = runtime.monotonicMs() + leaseMs;
@@ -133,9 +148,9 @@ function leaseStatements<Tx>(
         epoch: String(row["epoch"]),
       }));
       for (const fence of fences) leases.add(fence, validUntilMs);
-      if (fences.length < most) announce(); // others hold more than their share now
       return fences.map(({ shard }) => shard);
     },
+    announce,
     yield: async (shards) => {
       await connections.query(call("outbox-yield", owner, [...shards]));
       announce();

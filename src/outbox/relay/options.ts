@@ -1,4 +1,5 @@
 import type { Publisher } from "../../core/event.ts";
+import { harmless, harmlessLogger } from "../../internal/harmless.ts";
 import { checkInteger, checkNames, invalid } from "../../internal/options.ts";
 import { systemRuntime } from "../../internal/runtime.ts";
 import type { Runtime } from "../../internal/runtime.ts";
@@ -88,7 +89,7 @@ const optionNames = [
 /** @throws IdemkitError `option_invalid`. */
 export function relaySettings(options: RelayOptions): RelaySettings {
   checkNames("startRelay", options, optionNames);
-  const { publisher, notify, onParked = () => {}, logger = console } = options;
+  const { publisher, notify } = options;
   if (typeof publisher?.publish !== "function") throw invalid("publisher", "must be given");
   const leaseMs = checkInteger("leaseMs", options.leaseMs ?? 30_000, 100, 3_600_000);
   const heartbeatMs = checkInteger(
@@ -107,8 +108,8 @@ export function relaySettings(options: RelayOptions): RelaySettings {
     heartbeatMs,
     pollMs: checkInteger("pollMs", pollMs, 10, 600_000),
     notify,
-    onParked,
-    logger,
+    onParked: harmless(options.onParked ?? (() => {})),
+    logger: harmlessLogger(options.logger ?? console),
     runtime: systemRuntime,
   };
 }

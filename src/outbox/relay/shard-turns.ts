@@ -37,22 +37,29 @@ export function shardTurns(
     const state = states.get(shard) ?? { limit: batchSize, failures: 0 };
     states.set(shard, state);
     try {
-      const result = await within(leaseMs * stuckLeases, takeTurn(store, settings, lease, state.limit));
+      // Now and then past the small batch: what stands behind keys that fail isn't theirs to hold up.
+      const limit = state.failures % 4 === 3 ? batchSize : state.limit;
+      const result = await within(leaseMs * stuckLeases, takeTurn(store, settings, lease, limit));
       if (result === noAnswer) {
         leases().abandon(shard);
         throw new Error("no answer: the shard is left to others");
       }
       tally.count(result);
       if (result.lost) leases().abandon(shard);
-      if (result.failure !== undefined) throw result.failure.error;
+      if (result.failure !== undefined) return failed(state, result.failure.error, result.published === 0);
       return result.lost ? "done" : next(state, result, batchSize);
     } catch (error) {
-      tally.failed(error);
-      state.failures += 1;
-      state.limit = smaller(state.limit);
-      return { restMs: backoff.baseMs / 2 + backoffMs(state.failures, backoff, runtime.random) };
+      return failed(state, error, true);
     }
   };
+
+  /** A batch shrinks where nothing got through: where some did, those behind the keys that fail must come into sight. */
+  function failed(state: ShardState, error: unknown, shrinks: boolean): After {
+    tally.failed(error);
+    state.failures += 1;
+    if (shrinks) state.limit = smaller(state.limit);
+    return { restMs: backoff.baseMs / 2 + backoffMs(state.failures, backoff, runtime.random) };
+  }
 }
 
 function next(state: ShardState, { read, publishMs }: TurnResult, batchSize: number): After {
