@@ -1,4 +1,4 @@
-import { checkInteger, checkNames } from "../internal/options.ts";
+import { checkInteger, checkNames, invalid } from "../internal/options.ts";
 import { anyMatches, macs, secretsOf } from "./signatures.ts";
 import type { Secrets } from "./signatures.ts";
 import { secondsOf } from "./verifier.ts";
@@ -29,6 +29,7 @@ export function standardWebhooks(secret: Secrets, options: StandardWebhooksOptio
   const tolerance = checkInteger("toleranceSeconds", options.toleranceSeconds ?? 300, 1, 86_400);
   const secrets = secretsOf("standardWebhooks", secret, decodeSecret);
   const { headerPrefix: prefix = "webhook", source = "standard-webhooks" } = options;
+  if (typeof source !== "string" || source === "") throw invalid("standardWebhooks.source", "must be a text");
   return {
     source,
     verify: ({ header, body, nowSeconds }: SignedRequest) => {

@@ -35,4 +35,6 @@ test("a webhook without a verifier or with a secret that can be guessed is a sta
   expect(() => stripe("")).toThrow(/secret/);
   expect(() => stripe([])).toThrow(/secret/);
   expect(() => standardWebhooks("whsec_c2hvcnQ=")).toThrow(/16 bytes/);
+  expect(() => standardWebhooks(standardSecret, { source: "" })).toThrow(/source must be a text/);
+  expect(standardWebhooks(standardSecret, { source: "acme" }).source).toBe("acme");
 });
