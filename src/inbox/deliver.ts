@@ -2,7 +2,7 @@ import type { Call, Session } from "../postgres/connections.ts";
 import { keyText, openClaim } from "./claim.ts";
 import type { Claimed } from "./claim.ts";
 import { deadLetterCalls } from "./dead-letter-calls.ts";
-import { timeOfEventId } from "./event-id.ts";
+import { firstEventIdAt } from "./event-id.ts";
 import { idFaultOf } from "./id-policy.ts";
 import type { IdFault } from "./id-policy.ts";
 import { consumerCall } from "./internals.ts";
@@ -69,8 +69,9 @@ const dayMs = 86_400_000;
  * old enough to have been recorded in such a day.
  */
 async function horizonOf<Tx>(inbox: Internals<Tx>, session: Session<Tx>, claimed: Claimed): Promise<Claimed> {
-  const isOld = (id: string): boolean => (timeOfEventId(id) ?? claimed.nowMs) < claimed.nowMs - dayMs;
-  if (![...claimed.recorded].some(isOld)) return claimed;
+  // Ids sort by their times, and those without one behind all others.
+  const bound = firstEventIdAt(Math.floor(claimed.nowMs) - dayMs);
+  if (![...claimed.recorded].some((id) => id < bound)) return claimed;
   const { rows } = await session.run({ ...inbox.statements["inbox-horizon"], values: [] });
   return { ...claimed, expiredBeforeMs: Number(rows[0]?.["expired_before_ms"] ?? claimed.expiredBeforeMs) };
 }
