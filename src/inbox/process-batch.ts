@@ -37,8 +37,9 @@ async function together<Tx>(
   try {
     const step = (): ReturnType<typeof deliver> => deliver(inbox, { events, attempt: 1, signal });
     const { outcomes, filled } = await persistently(inbox, step, { signal, maxConflicts });
-    outcomes.forEach(onOutcome);
+    // Told last: behind it nobody delivers again what filled the gap, and so nobody would look for what waited.
     await fillGaps(inbox, filled, { signal });
+    outcomes.forEach(onOutcome);
     return outcomes;
   } catch (error) {
     if (error instanceof DeliveryError || isIdemkitError(error, "outbox_too_many_keys")) return undefined;

@@ -7,9 +7,10 @@ export function harmless<A extends readonly unknown[]>(
 ): (...args: A) => void {
   return (...args) => {
     try {
-      callback(...args);
+      const given = callback(...args);
+      if (given instanceof Promise) given.catch(warn);
     } catch (error) {
-      process.emitWarning(`idemkit: a callback threw: ${String(error)}`);
+      warn(error);
     }
   };
 }
@@ -23,4 +24,8 @@ export function harmlessLogger<L extends { error(message: string): void }>(logge
     return [name, harmless(told)];
   });
   return Object.fromEntries(members) as L;
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`idemkit: a callback threw: ${String(error)}`);
 }

@@ -83,11 +83,16 @@ export function eventOf(from: TopicPartition, record: ConsumedRecord, style: Hea
     headers,
     ...(sagaId === undefined ? {} : { sagaId }),
     ...(stepName === undefined ? {} : { stepName }),
-    ...(version === undefined ? {} : { aggregateVersion: Number(version) }),
+    ...(version === undefined ? {} : { aggregateVersion: versionOf(version) }),
   };
   try {
     return { event: checkMessage(event) };
   } catch (error) {
     return { malformed: error, key, headers: record.headers };
   }
+}
+
+/** What isn't written as a version is no number: an empty text would be the version 0. */
+function versionOf(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }

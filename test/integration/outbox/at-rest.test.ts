@@ -64,14 +64,19 @@ test("what stands behind the events of a key that fails is published", async () 
   expect(publisher.accepted.map(({ key }) => key)).toEqual([other]);
 });
 
-test("callbacks that throw stop neither a shard nor the relay's end", async () => {
+test.each<[string, () => unknown]>([
+  [
+    "throw",
+    () => {
+      throw new Error("the logger is broken");
+    },
+  ],
+  ["reject", () => Promise.reject(new Error("the logger is broken"))],
+])("callbacks that %s stop neither a shard nor the relay's end", async (_how, broken) => {
   const outbox = await createOutbox();
   const publisher = recordingPublisher();
   let tries = 0;
   publisher.decide = () => ((tries += 1) === 1 ? failed : acknowledged);
-  const broken = (): never => {
-    throw new Error("the logger is broken");
-  };
   const running = startRelay(outbox.database, {
     publisher,
     pollMs: 10,

@@ -81,6 +81,12 @@ export function describeConsumer(binding: Binding): void {
             partition: 1,
             headers: { event_id: randomUUID(), event_type: "payment.charged", aggregate_version: "-1" },
           },
+          {
+            key: "order-0",
+            value: "{}",
+            partition: 1,
+            headers: { event_id: randomUUID(), event_type: "payment.charged", aggregate_version: "" },
+          },
         ],
       });
       await producer.disconnect();
@@ -88,7 +94,7 @@ export function describeConsumer(binding: Binding): void {
       const consumer = ledger.consume({ client: binding.connect(), topics: [topic.name] });
       await ledger.reached(4);
       await topic.drained("ledger");
-      expect(consumer.outcomes.filter((outcome) => outcome === "dead-lettered")).toHaveLength(4);
+      expect(consumer.outcomes.filter((outcome) => outcome === "dead-lettered")).toHaveLength(5);
       const { rows } = await ledger.pool.query("select distinct reason from idemkit.dead_letter");
       expect(rows).toEqual([{ reason: "malformed" }]);
     });
